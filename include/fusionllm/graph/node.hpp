@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OP-DAG as values: nodes in topological order, parameters with global names, named inputs and outputs.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "../core/name.hpp"
+#include "operator.hpp"
+
+namespace fusionllm::inline v0 {
+
+/// Logical element types of a model: `real` is what the device's precision says.
+struct real {};
+struct i32 {};
+enum class element : u8 { real, i32 };
+template <class E>
+inline constexpr element element_of = element::real;
+template <>
+inline constexpr element element_of<i32> = element::i32;
+
+/// How a parameter starts: every element is a function of (seed, the parameter's name, its index), so that each owner
+/// makes its own part.
+struct initializer {
+  enum class kind : u8 { zeros, ones, normal } how = kind::normal;
+  double deviation = 0.02;  ///< standard deviation of `normal`
+  constexpr bool operator==(const initializer&) const = default;
+};
+constexpr initializer normal(double deviation) { return {initializer::kind::normal, deviation}; }
+inline constexpr initializer zeros{initializer::kind::zeros, 0};
+inline constexpr initializer ones{initializer::kind::ones, 0};
+
+struct parameter_info {
+  name path;      ///< global name, e.g. "h.0.mlp.c_fc.weight"
+  extents dims;   ///< concrete
+  initializer init;
+  bool decays = true;  ///< weight decay applies (not to norms and biases)
+  constexpr u64 count() const { return u64(dims.count()); }
+};
+
+struct kernel_table;  // device layer
+
+/// One element-wise operator inside a fused chain. Its first input is the link before it (for the first link: in[0]).
+struct chain_link {
+  const operator_traits* op = nullptr;
+  attributes attr{};
+  int traced_id = -1;
+  int side = -1;  ///< index into the node's inputs of this link's second input, -1 if it has none
+};
+
+struct node {
+  const operator_traits* op = nullptr;
+  const kernel_table* kernels = nullptr;  ///< of the device that the trace was made for; null in a planning graph
+  extents out{};                          ///< may hold `batch` and `time`
+  element type = element::real;
+  std::array<int, max_inputs> in{-1, -1, -1, -1, -1};
+  std::array<int, max_params> params{-1, -1};
+  attributes attr{};
+  name scope{};        ///< e.g. "h.0.mlp.c_fc"; a model input's name
+  int traced_id = -1;  ///< position before fusion: keys random numbers, so that fusion does not change them
+  int links = 0;       ///< operators in a fused chain; 0: not fused
+  std::array<chain_link, max_links> chain{};
+
+  constexpr int input_count() const {
+    int n = 0;
+    while (n < max_inputs && in[std::size_t(n)] >= 0) ++n;
+    return n;
+  }
+  constexpr int param_count() const {
+    int n = 0;
+    while (n < max_params && params[std::size_t(n)] >= 0) ++n;
+    return n;
+  }
+};
+
+struct named_output {
+  name path;
+  int node = -1;
+};
+
+/// One truth value a node (std::vector<bool> is not constexpr in clang 14).
+using flags = std::vector<u8>;
+
+/// A graph that lives elsewhere (usually static storage). Every layer above `ops` works on this, not on the model's type.
+struct graph_view {
+  std::span<const node> nodes;
+  std::span<const parameter_info> params;
+  std::span<const named_output> outputs;
+  int loss = -1;  ///< the node that `define` returned
+
+  /// Shapes of node i for given run-time extents.
+  constexpr op_view view(int i, const sizes& s) const {
+    const node& n = nodes[std::size_t(i)];
+    op_view v;
+    v.out = n.out.resolve(s);
+    v.attr = n.attr;
+    for (std::size_t k = 0; k < max_inputs; ++k)
+      if (n.in[k] >= 0) v.in[k] = nodes[std::size_t(n.in[k])].out.resolve(s);
+    for (std::size_t k = 0; k < max_params; ++k)
+      if (n.params[k] >= 0) v.params[k] = params[std::size_t(n.params[k])].dims;
+    return v;
+  }
+  constexpr int size() const { return int(nodes.size()); }
+};
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Gaussian error linear unit in its tanh form (Hendrycks and Gimpel, arXiv 1606.08415), as GPT-2 uses it:
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+#pragma once
+
+#include <cmath>
+
+#include "../graph/sequence.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct gelu_op : operator_base {
+  static constexpr std::string_view name = "gelu";
+  static constexpr bool elementwise = true;
+  static constexpr unsigned saves_inputs = 0b1;
+  static constexpr u64 flops(const op_view& v) { return 10 * u64(v.out.count()); }
+  static constexpr u64 flops_backward_input(const op_view& v) { return 15 * u64(v.out.count()); }
+  template <class T>
+  FL_HD static T apply(scalar_part part, T x, T, T d, const scalar_args&) {
+    const T scale = T(0.7978845608028653558798921198687637);  // sqrt(2/pi)
+    const T cubic = T(0.044715);
+    const T t = std::tanh(scale * (x + cubic * x * x * x));
+    if (part == scalar_part::value) return T(0.5) * x * (T(1) + t);
+    const T slope = scale * (T(1) + T(3) * cubic * x * x);
+    return d * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
+  }
+};
+
+struct gelu_object : operator_object_base {
+  template <class S, class G>
+  constexpr auto operator()(tensor<real, S, G> x) const {
+    return record<gelu_op, real, S>(x.g, from(x.id));
+  }
+};
+inline constexpr gelu_object gelu{};
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// y = x W^T + b over the last dimension, and the projection onto a table that the model also uses elsewhere (tied).
+#pragma once
+
+#include "../graph/sequence.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct linear_op : operator_base {
+  static constexpr std::string_view name = "linear";
+  static constexpr unsigned saves_inputs = 0b1;
+  static constexpr u64 flops(const op_view& v) { return 2 * u64(v.out.count()) * u64(v.in[0].last()); }
+  static constexpr u64 flops_backward_input(const op_view& v) { return flops(v); }
+  static constexpr u64 flops_backward_weight(const op_view& v) { return flops(v); }
+};
+
+/// (..., in) -> (..., Out); parameters `weight` (Out, in) and `bias` (Out).
+template <i64 Out>
+struct linear_object : operator_object_base {
+  std::string_view scope = "linear";
+  initializer init = normal(0.02);
+  bool has_bias = true;
+
+  constexpr linear_object named(std::string_view n) const {
+    auto c = *this;
+    c.scope = n;
+    return c;
+  }
+  constexpr linear_object initialized(initializer i) const {
+    auto c = *this;
+    c.init = i;
+    return c;
+  }
+  constexpr linear_object without_bias() const {
+    auto c = *this;
+    c.has_bias = false;
+    return c;
+  }
+
+  template <class S, class G>
+  constexpr auto operator()(tensor<real, S, G> x) const {
+    static_assert(S::last > 0, "linear works on the last dimension, which must be fixed");
+    const auto before = x.g->enter(scope);
+    const int weight = x.g->add_parameter("weight", extents_of<shape<Out, S::last>>(), init, true);
+    const int bias = has_bias ? x.g->add_parameter("bias", extents_of<shape<Out>>(), zeros, false) : -1;
+    auto y = record<linear_op, real, with_last<S, Out>>(x.g, from(x.id), {weight, bias});
+    x.g->leave(before);
+    return y;
+  }
+};
+template <i64 Out>
+inline constexpr linear_object<Out> linear{};
+
+struct project_op;  // the name that errors show; the node is a `linear_op`
+
+/// x (..., features) times the transpose of a table (Rows, features) -> (..., Rows).
+template <class S, class G, i64 Rows, i64 Features>
+constexpr auto project(tensor<real, S, G> x, parameter_handle<shape<Rows, Features>, G> table) {
+  if constexpr (S::last != Features) return shape_mismatch<project_op, S, shape<Rows, Features>>{};
+  else return record<linear_op, real, with_last<S, Rows>>(x.g, from(x.id), {table.id, -1});
+}
+
+}  // namespace fusionllm::inline v0

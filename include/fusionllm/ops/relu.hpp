@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// max(x, 0); its derivative at 0 is 0.
+#pragma once
+
+#include "../graph/sequence.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct relu_op : operator_base {
+  static constexpr std::string_view name = "relu";
+  static constexpr bool elementwise = true;
+  static constexpr unsigned saves_inputs = 0b1;
+  template <class T>
+  FL_HD static constexpr T apply(scalar_part part, T x, T, T d, const scalar_args&) {
+    if (part == scalar_part::value) return x > T(0) ? x : T(0);
+    return x > T(0) ? d : T(0);
+  }
+};
+
+struct relu_object : operator_object_base {
+  template <class S, class G>
+  constexpr auto operator()(tensor<real, S, G> x) const {
+    return record<relu_op, real, S>(x.g, from(x.id));
+  }
+};
+inline constexpr relu_object relu{};
+
+}  // namespace fusionllm::inline v0
