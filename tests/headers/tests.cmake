@@ -54,7 +54,7 @@ target_compile_options(headers_linked PRIVATE ${fusionllm_warnings} -Werror -O0)
 list(APPEND header_targets headers_linked)
 
 # One unit a layer: a .cu file sees core, graph, ops and device, but never oneDNN.
-if(FUSIONLLM_NVCC AND FUSIONLLM_CUDA)
+if(fusionllm_nvcc)
   set(stamps "")
   foreach(layer IN ITEMS core graph ops device)
     set(of_layer ${headers})
@@ -67,7 +67,7 @@ if(FUSIONLLM_NVCC AND FUSIONLLM_CUDA)
     set(stamp ${headers_dir}/layer_${layer}.nvcc.stamp)
     # A .cu of nothing but headers yields an empty object; nvcc writes its dependencies beside it.
     add_custom_command(OUTPUT ${stamp}
-      COMMAND ${FUSIONLLM_NVCC} -std=c++20 --expt-relaxed-constexpr -I${include_dir} -Werror=all-warnings
+      COMMAND ${fusionllm_nvcc} -std=c++20 --expt-relaxed-constexpr -I${include_dir} -Werror=all-warnings
               -Xcompiler=-Wall,-Wextra -c ${headers_dir}/layer_${layer}.cu -o ${headers_dir}/layer_${layer}.o
               -MMD -MF ${stamp}.d -MT ${stamp}
       COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
