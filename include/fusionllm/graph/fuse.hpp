@@ -21,7 +21,13 @@ struct chain_kind {
   int links = 0;
   std::array<const operator_traits*, max_links> op{};
   std::array<bool, max_links> binary{};
-  constexpr bool operator==(const chain_kind&) const = default;
+  /// By hand: std::array's comparison orders pointers, which no constant expression may.
+  constexpr bool operator==(const chain_kind& o) const {
+    if (links != o.links) return false;
+    for (std::size_t i = 0; i < std::size_t(max_links); ++i)
+      if (op[i] != o.op[i] || binary[i] != o.binary[i]) return false;
+    return true;
+  }
 };
 
 namespace detail {

@@ -57,6 +57,7 @@ class trace {
     return before;
   }
   constexpr void leave(mark before) {
+    if (before.length == scope_.length) return;  // an empty scope: nothing was opened
     siblings_.resize(siblings_begin_);
     siblings_begin_ = before.siblings;
     scope_.shorten(before.length);
@@ -102,7 +103,7 @@ class tracer : public trace {
                      std::array<int, max_params> parameters, attributes attr) {
     node n;
     n.op = &traits_of<Op>;
-    n.kernels = Device::template kernels<Op>();
+    if constexpr (!Op::placeholder) n.kernels = Device::template kernels<Op>();
     n.out = out;
     n.type = type;
     n.in = inputs;
