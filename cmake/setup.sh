@@ -111,7 +111,10 @@ get_nvcc() {  # CUDACXX, and cccl_dir where a newer CUB lies; fails where neithe
     case $(uname -m) in x86_64) ;; *) return 1 ;; esac
     get_wheels cuda 'nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
       nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.3.5.0.6' || return 1
-    CUDACXX=$cache_dir/cuda/nvidia/cu13/bin/nvcc
+    toolkit=$cache_dir/cuda/nvidia/cu13
+    ln -sfn lib "$toolkit/lib64"  # where its own nvcc looks
+    ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
+    CUDACXX=$toolkit/bin/nvcc
     export CUDACXX
   else
     get_wheels cccl nvidia-cuda-cccl==13.3.5.0.6 || return 0
