@@ -31,7 +31,7 @@ class reactor : public clock {
   virtual void post(task t) = 0;
   /// Waits no longer than until `deadline` for an event and runs it. False when none came.
   virtual bool run_one(nanoseconds deadline) = 0;
-  /// Runs until stop(); on virtual time also until nothing is left to do.
+  /// Runs until stop() (returns at once when that came before); on virtual time also until nothing is left to do.
   virtual void run() = 0;
   virtual void stop() = 0;
 

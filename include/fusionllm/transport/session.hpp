@@ -129,6 +129,7 @@ class session : public connection, public line_user, public std::enable_shared_f
     say_bye(why.code(), reason);
   }
   bool accepted() const { return side_ == side::accepting; }
+  bool is_ended() const { return state_ == state::ended; }
   void set_where(std::string where) { where_ = std::move(where); }
   const std::string& where() const { return where_; }
 
@@ -236,8 +237,6 @@ class session : public connection, public line_user, public std::enable_shared_f
   bool check_prefix(const_byte_span first) {
     return guarded([&] { check_frame_prefix(first, options_.version); });
   }
-  bool is_ended() const { return state_ == state::ended; }
-  bool is_closing() const { return state_ == state::closing; }
   reactor& loop() const { return reactor_; }
   nanoseconds latency() const { return latency_; }
   const std::shared_ptr<line>& paced_line() const { return line_; }

@@ -16,9 +16,12 @@ class timer_queue {
   timer_queue() = default;
   timer_queue(const timer_queue&) = delete;
   timer_queue& operator=(const timer_queue&) = delete;
-  ~timer_queue() {  // tasks may cancel timers while they are destroyed
+  ~timer_queue() { clear(); }
+  void clear() {
     heap_.clear();
-    const std::vector<place> doomed = std::exchange(slots_, {});
+    free_.clear();
+    stale_ = 0;
+    const std::vector<place> doomed = std::exchange(slots_, {});  // tasks may cancel timers while they are destroyed
   }
 
   timer_id add(nanoseconds when, reactor::task t) {

@@ -27,9 +27,9 @@ class virtual_reactor final : public reactor {
     return true;
   }
   void run() override {
-    stopped_ = false;
     while (!stopped_ && run_one(forever)) {
     }
+    stopped_ = false;
   }
   void stop() override { stopped_ = true; }
 
