@@ -12,9 +12,33 @@ foreach(file IN LISTS files)
   get_filename_component(name ${file} NAME_WE)
   add_test(NAME integration_${name} COMMAND sh ${file})
   fusionllm_set_test(integration_${name} PROCESSORS 2)
+  if(name MATCHES "mixed")
+    set_tests_properties(integration_${name} PROPERTIES FIXTURES_REQUIRED mixed)
+  endif()
 endforeach()
 
-# Programs of one source built by other compilers and at other optimization levels, for runs of mixed peers:
-# tests/mixed/<example>_<compiler>_<level>. FUSIONLLM_MIXED names the examples.
-set(FUSIONLLM_MIXED "" CACHE STRING "Examples built by every compiler for the runs of mixed peers")
+# One example built by different compilers at different levels of optimization, for scripts with `mixed` in their name:
+# $FUSIONLLM_BUILD/tests/mixed/<example>_g++_O0 and <example>_clang++_O2 (which is absent where clang++ is).
+set(FUSIONLLM_MIXED hello CACHE STRING "The example that runs of mixed peers are made of")
 mark_as_advanced(FUSIONLLM_MIXED)
+set(mixed_source ${PROJECT_SOURCE_DIR}/examples/${FUSIONLLM_MIXED}.cpp)
+set(mixed_programs "")
+set(mixed_builds g++ ${FUSIONLLM_GXX} O0 clang++ ${FUSIONLLM_CLANGXX} O2)
+while(mixed_builds AND EXISTS ${mixed_source})
+  list(POP_FRONT mixed_builds kind compiler level)
+  if(compiler)
+    set(program ${CMAKE_CURRENT_BINARY_DIR}/mixed/${FUSIONLLM_MIXED}_${kind}_${level})
+    add_custom_command(OUTPUT ${program}
+      COMMAND ${FUSIONLLM_CCACHE} ${compiler} ${fusionllm_plain_flags} -ffp-contract=off -${level} -MMD -MF ${program}.d
+              -MT ${program} -c ${mixed_source} -o ${program}.o
+      COMMAND ${compiler} ${program}.o -o ${program} ${OneDNN_LIBRARY} -l${FUSIONLLM_OPENMP_LIBRARY} -pthread
+      DEPENDS ${mixed_source} DEPFILE ${program}.d VERBATIM COMMENT "${FUSIONLLM_MIXED} by ${kind} -${level}")
+    list(APPEND mixed_programs ${program})
+  endif()
+endwhile()
+if(mixed_programs)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mixed)
+  add_custom_target(mixed DEPENDS ${mixed_programs})
+  add_test(NAME mixed_build COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target mixed)
+  fusionllm_set_test(mixed_build PROCESSORS ${fusionllm_processors} RESOURCE_LOCK build FIXTURES_SETUP mixed)
+endif()
