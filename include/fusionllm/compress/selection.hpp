@@ -19,7 +19,8 @@ namespace fusionllm::inline v0 {
 /// Holds the scratch memory of its selections, which grows to its size once.
 class top_k_selector {
  public:
-  explicit top_k_selector(instruction_set set = best_instruction_set()) : scan_(&scan_with(set)) {}
+  top_k_selector() : top_k_selector(best_instruction_set()) {}
+  explicit top_k_selector(instruction_set set) : scan_(&scan_with(set)) {}
 
   /// Positions, ascending, of the min(k, n) largest |x[i]|; n below 2^32. Infinities and NaNs count as the largest.
   /// A team of null is the calling thread alone.
