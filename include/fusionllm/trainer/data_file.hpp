@@ -35,8 +35,11 @@ class descriptor {
   ~descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
+  descriptor(descriptor&& o) noexcept : fd_(o.release()) {}
+  descriptor& operator=(descriptor&& o) noexcept {
+    std::swap(fd_, o.fd_);
+    return *this;
+  }
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
 
