@@ -58,25 +58,25 @@ struct message_event {
 class event_sink {
  public:
   virtual ~event_sink() = default;
-  virtual void on(const step_event&) {}
-  virtual void on(const validation_event&) {}
-  virtual void on(const checkpoint_event&) {}
-  virtual void on(const message_event&) {}
+  virtual void on_step(const step_event&) {}
+  virtual void on_validation(const validation_event&) {}
+  virtual void on_checkpoint(const checkpoint_event&) {}
+  virtual void on_message(const message_event&) {}
 };
 
 /// Passes events on to any number of sinks, which must outlive it.
 class event_sinks final : public event_sink {
  public:
   void add(event_sink& s) { sinks_.push_back(&s); }
-  void on(const step_event& e) override { pass(e); }
-  void on(const validation_event& e) override { pass(e); }
-  void on(const checkpoint_event& e) override { pass(e); }
-  void on(const message_event& e) override { pass(e); }
+  void on_step(const step_event& e) override { pass(&event_sink::on_step, e); }
+  void on_validation(const validation_event& e) override { pass(&event_sink::on_validation, e); }
+  void on_checkpoint(const checkpoint_event& e) override { pass(&event_sink::on_checkpoint, e); }
+  void on_message(const message_event& e) override { pass(&event_sink::on_message, e); }
 
  private:
   template <class Event>
-  void pass(const Event& e) {
-    for (event_sink* s : sinks_) s->on(e);
+  void pass(void (event_sink::*on)(const Event&), const Event& e) {
+    for (event_sink* s : sinks_) (s->*on)(e);
   }
   std::vector<event_sink*> sinks_;
 };

@@ -22,7 +22,7 @@ class json_lines final : public event_sink {
     if (!file_) fail(errc::resource, "cannot write '", path_, "': ", std::strerror(errno), ": check the run folder");
   }
 
-  void on(const step_event& e) override {
+  void on_step(const step_event& e) override {
     json_text j;
     j.begin_object().field("event", "step").field("step", e.step).field("loss", e.loss);
     j.field("learning_rate", e.learning_rate).field("gradient_norm", e.gradient_norm).field("tokens", e.tokens);
@@ -36,17 +36,17 @@ class json_lines final : public event_sink {
     j.end_array().end_object();
     write(j);
   }
-  void on(const validation_event& e) override {
+  void on_validation(const validation_event& e) override {
     json_text j;
     j.begin_object().field("event", "validation").field("step", e.step).field("loss", e.loss);
     write(j.field("tokens", e.tokens).field("seconds", e.seconds).end_object());
   }
-  void on(const checkpoint_event& e) override {
+  void on_checkpoint(const checkpoint_event& e) override {
     json_text j;
     j.begin_object().field("event", "checkpoint").field("step", e.step).field("path", e.path);
     write(j.field("bytes", e.bytes).field("seconds", e.seconds).end_object());
   }
-  void on(const message_event& e) override {
+  void on_message(const message_event& e) override {
     json_text j;
     j.begin_object().field("event", e.level == severity::warning ? "warning" : "message");
     write(j.field("text", e.text).end_object());
