@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: Apache-2.0
+// One peer of a run: a state machine that takes messages in, submits tasks to its device, and sends messages out. It
+// lives on a reactor and never computes or waits there. A step has five phases:
+//   tasks     forward and backward of every micro-batch, in the dispatcher's order
+//   chain     gradients of replicated stages run from replica to replica, each adding its groups in order
+//   totals    primary owners sum their parameters' uses; everyone sends the leader a summary
+//   verdict   the leader's answer: loss, norm, scale; primary owners update
+//   weights   copies of parameters arrive from their primary owners
+// The results are the same bits for every plan: what is summed where, and in which order, follows from the graph.
+#pragma once
+
+#include <optional>
+
+#include "../transport/frame.hpp"
+#include "buffer_pool.hpp"
+#include "device_queue.hpp"
+#include "messages.hpp"
+#include "optimizer.hpp"
+#include "stage_compute.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct step_report {
+  u64 step = 0;
+  step_verdict verdict;
+  double learning_rate = 0;
+  nanoseconds elapsed = 0;    ///< on the reactor's clock
+  nanoseconds computed = 0;   ///< in tasks, as measured on this machine
+};
+
+/// Bytes sent to one peer since the run began.
+struct link_traffic {
+  int to = -1;
+  u64 messages = 0;
+  u64 raw = 0;
+  u64 encoded = 0;
+};
+
+/// What an engine needs of the world.
+class engine_host {
+ public:
+  virtual ~engine_host() = default;
+  /// Sends a message; `payload` stays until sent(tag) is called on the engine.
+  virtual void send(int to, const frame_header& h, std::span<const std::byte> payload, u64 tag) = 0;
+  virtual void on_step(const step_report& r) = 0;
+  virtual void on_failure(const error& e) = 0;
+};
+
+struct engine_options {
+  int self = 0;
+  u64 seed = 0;
+  sizes bounds;                      ///< of one micro-batch
+  optimizer_settings optimizer;
+  codec_factory make_codec;
+  /// Time to hold each task in emulation; empty: none.
+  std::function<nanoseconds(const task&, const sizes&)> modelled;
+  u32 epoch = 0;
+};
+
+class engine {
+ public:
+  engine(const graph_view& g, const plan& p, const device_binding& device, engine_options o, reactor& loop,
+         device_queue& queue, engine_host& host)
+      : g_(g),
+        plan_(p),
+        options_(std::move(o)),
+        device_(device),
+        loop_(loop),
+        queue_(queue),
+        host_(host),
+        program_(compile(g, plan_)),
+        stage_(plan_.stage_of_peer(options_.self)),
+        replica_(replica_index()),
+        owners_(owners_of(g, plan_)),
+        leader_(leader_of(g, plan_)),
+        dispatcher_(program_, plan_, stage_, replica_),
+        store_(g, plan_, options_.self, device.real, options_.seed),
+        compute_(g, plan_, program_, options_.self, device, options_.bounds, options_.seed, store_, options_.make_codec,
+                 dispatcher_.slots()) {
+    for (const auto& replicas : plan_.peers) members_.insert(members_.end(), replicas.begin(), replicas.end());
+    summaries_.resize(members_.size());
+    has_summary_.assign(members_.size(), 0);
+  }
+
+  /// Begins a step, which must be next_step(). `data` must stay until on_step. Messages that came early count now.
+  void start(const step_data& data) {
+    data_ = &data;
+    phase_ = phase::tasks;
+    began_ = loop_.now();
+    computed_ = 0;
+    dispatcher_.begin_step();
+    compute_.begin_step(data, loss_scale());
+    for (const auto& s : stored_)
+      if (s.header.step == step_ && is_tensor(s.header.kind)) dispatcher_.arrived(int(s.header.edge), int(s.header.micro_batch));
+    pump();
+  }
+
+  /// Memory for a message that begins to arrive. Errors: protocol, for what this peer cannot expect now.
+  std::span<std::byte> place(const frame_header& h) {
+    check_header(h);
+    const int b = buffers_.take(h.total_length);
+    buffers_[b].resize(h.total_length);
+    return buffers_[b];
+  }
+  /// A whole message is in the memory that place() gave (or elsewhere: then it is copied). Errors: protocol.
+  void deliver(const frame_header& h, std::span<const std::byte> payload) {
+    check_header(h);
+    int b = payload.empty() ? -1 : buffers_.find(payload);
+    if (b < 0) {
+      b = buffers_.take(payload.size());
+      buffers_[b].assign(payload.begin(), payload.end());
+    }
+    for (const auto& s : stored_)
+      if (s.header.kind == h.kind && s.header.step == h.step && s.header.edge == h.edge &&
+          s.header.micro_batch == h.micro_batch && s.header.source == h.source)
+        fail(errc::protocol, "message of kind ", int(h.kind), ", edge ", h.edge, ", micro-batch ", h.micro_batch, ", step ",
+             h.step, " came twice from peer ", h.source);
+    stored_.push_back({h, b});
+    if (phase_ == phase::idle || h.step != step_) return;
+    if (is_tensor(h.kind)) dispatcher_.arrived(int(h.edge), int(h.micro_batch));
+    pump();
+  }
+  /// A message that was placed will not come after all.
+  void abandon(std::span<const std::byte> memory) {
+    if (const int b = buffers_.find(memory); b >= 0) buffers_.give_back(b);
+  }
+  void sent(u64 tag) { buffers_.give_back(int(tag)); }
+
+  u64 next_step() const { return step_; }
+  /// After loading a checkpoint.
+  void set_next_step(u64 step) { step_ = step; }
+  bool idle() const { return phase_ == phase::idle; }
+  parameter_store& parameters() { return store_; }
+  stage_compute& compute() { return compute_; }
+  const plan& the_plan() const { return plan_; }
+  const program& the_program() const { return program_; }
+  const std::vector<int>& members() const { return members_; }
+  const std::vector<link_traffic>& traffic() const { return traffic_; }
+  bool busy() const { return working_; }
+
+  /// Peers that this one is waiting for and what they owe, for errors; empty while it works or is idle.
+  std::string waiting_for() const {
+    if (working_ || phase_ == phase::idle) return "";
+    std::ostringstream s;
+    if (phase_ == phase::tasks) {
+      if (const auto b = dispatcher_.blocked_on_edge()) {
+        const edge& e = program_.edges[std::size_t(b->task)];
+        s << "peer " << plan_.peer_of(e.from, b->micro_batch) << " for the "
+          << (e.kind == edge_kind::activation ? "activation" : "cotangent") << " of node " << e.node << " ("
+          << g_.nodes[std::size_t(e.node)].scope.view() << ' ' << g_.nodes[std::size_t(e.node)].op->name
+          << "), micro-batch " << b->micro_batch;
+      }
+    } else if (phase_ == phase::chain) {
+      s << "peer " << previous_replica() << " for gradients of its replica";
+    } else if (phase_ == phase::totals) {
+      for (const auto& x : store_.parameters())
+        if (const int from = missing_total(x); from >= 0) {
+          s << "peer " << from << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
+          break;
+        }
+    } else if (phase_ == phase::verdict) {
+      if (options_.self != leader_) s << "peer " << leader_ << ", the leader, for its verdict";
+      else
+        for (std::size_t i = 0; i < members_.size(); ++i)
+          if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << "peer " << members_[i] << " for its summary";
+    } else {
+      for (const auto& x : store_.parameters())
+        if (!x.primary && !find(frame_kind::parameter, u32(x.parameter), 0)) {
+          s << "peer " << owners_[std::size_t(x.parameter)].primary << " for new values of "
+            << g_.params[std::size_t(x.parameter)].path.view();
+          break;
+        }
+    }
+    s << " in step " << step_;
+    return std::move(s).str();
+  }
+
+ private:
+  enum class phase { idle, tasks, chain, totals, verdict, weights, failed };
+  struct stored_message {
+    frame_header header;
+    int buffer;
+  };
+
+  static bool is_tensor(frame_kind k) { return k == frame_kind::activation || k == frame_kind::cotangent; }
+
+  int replica_index() const {
+    const auto& r = plan_.peers[std::size_t(stage_)];
+    return int(std::find(r.begin(), r.end(), options_.self) - r.begin());
+  }
+  const std::vector<int>& replicas() const { return plan_.peers[std::size_t(stage_)]; }
+  int previous_replica() const { return replica_ > 0 ? replicas()[std::size_t(replica_) - 1] : -1; }
+  bool last_replica() const { return replica_ + 1 == int(replicas().size()); }
+  u64 parameter_bytes(int i) const { return g_.params[std::size_t(i)].count() * size_of(device_.real); }
+
+  // Every loss term counts 1 / (terms of the whole batch), also when this peer sees only some of its micro-batches.
+  double loss_scale() const {
+    if (!compute_.has_loss()) return 1;
+    const node& o = g_.nodes[std::size_t(g_.loss)];
+    const void* targets = o.in[1] >= 0 ? data_->inputs[std::size_t(o.in[1])] : nullptr;
+    const u64 n = o.op->counted ? o.op->counted(g_.view(g_.loss, {data_->rows, data_->time}), targets) : 1;
+    return n ? 1.0 / double(n) : 0.0;
+  }
+
+  void check_header(const frame_header& h) const {
+    if (h.step != step_ && h.step != step_ + 1)
+      fail(errc::protocol, "peer ", h.source, " sends step ", h.step, ", expected ", step_, " or ", step_ + 1);
+    if (h.epoch != options_.epoch) fail(errc::protocol, "peer ", h.source, " works on plan ", h.epoch, ", expected ", options_.epoch);
+    u64 limit = 0;
+    int source = -1;
+    if (is_tensor(h.kind)) {
+      if (h.edge >= program_.edges.size() || h.micro_batch >= u32(plan_.micro_batches))
+        fail(errc::protocol, "peer ", h.source, " sends edge ", h.edge, ", micro-batch ", h.micro_batch, "; this plan has ",
+             program_.edges.size(), " edges and ", plan_.micro_batches, " micro-batches");
+      const edge& e = program_.edges[h.edge];
+      if ((e.kind == edge_kind::activation) != (h.kind == frame_kind::activation) ||
+          plan_.peer_of(e.to, int(h.micro_batch)) != options_.self)
+        fail(errc::protocol, "peer ", h.source, " sends edge ", h.edge, ", which does not lead here");
+      source = plan_.peer_of(e.from, int(h.micro_batch));
+      limit = u64(compute_.max_frame_bytes(int(h.edge), options_.bounds));
+    } else if (h.kind == frame_kind::gradient || h.kind == frame_kind::parameter) {
+      if (h.edge >= g_.params.size()) fail(errc::protocol, "peer ", h.source, " sends parameter ", h.edge, " of ", g_.params.size());
+      limit = parameter_bytes(int(h.edge));
+      if (h.total_length != limit)
+        fail(errc::protocol, "peer ", h.source, " sends ", h.total_length, " bytes for parameter ",
+             g_.params[h.edge].path.view(), ", expected ", limit);
+    } else if (h.kind == summary_kind) {
+      limit = 8 + 12 * (g_.params.size() + u64(plan_.micro_batches));
+    } else if (h.kind == verdict_kind) {
+      limit = step_verdict::bytes;
+      source = leader_;
+    } else {
+      fail(errc::protocol, "peer ", h.source, " sends a message of unknown kind ", int(h.kind));
+    }
+    if (h.total_length > limit)
+      fail(errc::protocol, "peer ", h.source, " sends ", h.total_length, " bytes in a message of at most ", limit);
+    if (source >= 0 && int(h.source) != source)
+      fail(errc::protocol, "peer ", h.source, " sends what peer ", source, " should");
+  }
+
+  // --- messages at hand
+  stored_message* find(frame_kind kind, u32 edge, u32 micro_batch) {
+    for (auto& s : stored_)
+      if (s.header.kind == kind && s.header.step == step_ && s.header.edge == edge && s.header.micro_batch == micro_batch)
+        return &s;
+    return nullptr;
+  }
+  const stored_message* find(frame_kind kind, u32 edge, u32 micro_batch) const {
+    return const_cast<engine*>(this)->find(kind, edge, micro_batch);
+  }
+  const_byte_span bytes_of(const stored_message& s) { return buffers_[s.buffer]; }
+  void drop(stored_message* s) {
+    buffers_.give_back(s->buffer);
+    *s = stored_.back();
+    stored_.pop_back();
+  }
+
+  frame_header header(frame_kind kind, int to, u32 edge, u32 micro_batch) const {
+    frame_header h;
+    h.kind = kind;
+    h.step = step_;
+    h.edge = edge;
+    h.micro_batch = micro_batch;
+    h.source = u32(options_.self);
+    h.destination = u32(to);
+    h.epoch = options_.epoch;
+    return h;
+  }
+  void send_buffer(int to, frame_header h, int buffer, u64 raw) {
+    const auto& bytes = buffers_[buffer];
+    h.raw_length = raw;
+    note_traffic(to, raw, bytes.size());
+    host_.send(to, h, bytes, u64(buffer));
+  }
+  void note_traffic(int to, u64 raw, u64 encoded) {
+    for (auto& t : traffic_)
+      if (t.to == to) {
+        ++t.messages;
+        t.raw += raw;
+        t.encoded += encoded;
+        return;
+      }
+    traffic_.push_back({to, 1, raw, encoded});
+  }
+  void send_copy(int to, const frame_header& h, const std::byte* from, u64 bytes) {
+    const int b = buffers_.take(bytes);
+    buffers_[b].assign(from, from + bytes);
+    send_buffer(to, h, b, bytes);
+  }
+
+  // --- the state machine
+  void pump() {
+    while (!working_) {
+      const phase before = phase_;
+      switch (phase_) {
+        case phase::tasks: pump_tasks(); break;
+        case phase::chain: pump_chain(); break;
+        case phase::totals: pump_totals(); break;
+        case phase::verdict: pump_verdict(); break;
+        case phase::weights: pump_weights(); break;
+        case phase::idle:
+        case phase::failed: return;
+      }
+      if (phase_ == before) return;
+    }
+  }
+
+  template <class Work, class Then>
+  void submit(Work work, nanoseconds modelled, Then then) {
+    working_ = true;
+    queue_.submit(std::move(work), modelled, [this, then](const completion& c) {
+      working_ = false;
+      computed_ += c.measured;
+      if (c.failure) return fail_with(c.failure);
+      then();
+      pump();
+    });
+  }
+  void fail_with(const std::exception_ptr& e) {
+    phase_ = phase::failed;
+    try {
+      std::rethrow_exception(e);
+    } catch (const error& x) {
+      host_.on_failure(x);
+    } catch (const std::exception& x) {
+      host_.on_failure(error(errc::internal, x.what()));
+    }
+  }
+
+  void pump_tasks() {
+    const auto next = dispatcher_.next();
+    if (!next) {
+      if (dispatcher_.done()) phase_ = phase::chain;
+      return;
+    }
+    running_ = *next;
+    const task& t = program_.tasks[std::size_t(running_.task)];
+    in_.clear();
+    in_buffers_.clear();
+    for (int e : compute_.fresh_receives(running_.task)) {
+      stored_message* s = find(program_.edges[std::size_t(e)].kind == edge_kind::activation ? frame_kind::activation
+                                                                                           : frame_kind::cotangent,
+                               u32(e), u32(running_.micro_batch));
+      in_.push_back(bytes_of(*s));
+      in_buffers_.push_back(s->buffer);
+      *s = stored_.back();
+      stored_.pop_back();
+    }
+    out_.clear();
+    out_buffers_.clear();
+    for (int e : t.sends) {
+      out_buffers_.push_back(buffers_.take(std::size_t(compute_.max_frame_bytes(e, options_.bounds))));
+      out_.push_back(&buffers_[out_buffers_.back()]);
+    }
+    const auto& mine = dispatcher_.micro_batches();
+    position_ = int(std::lower_bound(mine.begin(), mine.end(), running_.micro_batch) - mine.begin());
+    const nanoseconds hold = options_.modelled ? options_.modelled(t, compute_.sizes_of(running_.micro_batch)) : 0;
+    submit([this] { compute_.run(running_, position_, in_, out_); }, hold, [this] { finish_task(); });
+  }
+
+  void finish_task() {
+    const task& t = program_.tasks[std::size_t(running_.task)];
+    for (int b : in_buffers_) buffers_.give_back(b);
+    for (std::size_t i = 0; i < t.sends.size(); ++i) {
+      const edge& e = program_.edges[std::size_t(t.sends[i])];
+      const int to = plan_.peer_of(e.to, running_.micro_batch);
+      frame_header h = header(e.kind == edge_kind::activation ? frame_kind::activation : frame_kind::cotangent, to,
+                              u32(t.sends[i]), u32(running_.micro_batch));
+      h.codec = compute_.codec_of_edge(t.sends[i])->wire_id();
+      send_buffer(to, h, out_buffers_[i], compute_.raw_bytes(t.sends[i], compute_.sizes_of(running_.micro_batch)));
+    }
+    dispatcher_.finished(running_);
+  }
+
+  // Sums this replica's groups onto what the replica before it sends, use by use.
+  void pump_chain() {
+    if (replica_ > 0)
+      for (const auto& u : store_.uses())
+        if (!find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false))) return;
+    additions_.clear();
+    for (auto& u : store_.uses()) {
+      const i64 n = i64(g_.params[std::size_t(u.parameter)].count());
+      if (replica_ > 0) {
+        const stored_message* s = find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false));
+        additions_.push_back({u.groups[0], buffers_[s->buffer].data(), u.groups[0], n});
+      }
+      for (std::size_t i = 1; i < u.groups.size(); ++i) additions_.push_back({u.groups[0], u.groups[0], u.groups[i], n});
+    }
+    submit([this] { add_up(); }, 0, [this] { finish_chain(); });
+  }
+  // On the device's thread: messages at hand are not looked at here, they may change.
+  void add_up() {
+    for (const addition& x : additions_) device_.vectors->add(*device_.context, x.out, x.a, x.b, x.n);
+  }
+  void finish_chain() {
+    for (auto& u : store_.uses()) {
+      if (replica_ > 0) drop(find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false)));
+      const int primary = owners_[std::size_t(u.parameter)].primary;
+      const int to = last_replica() ? primary : replicas()[std::size_t(replica_) + 1];
+      if (to == options_.self) continue;
+      const frame_header h = header(frame_kind::gradient, to, u32(u.parameter), gradient_slot(u.index, last_replica()));
+      send_copy(to, h, u.groups[0], parameter_bytes(u.parameter));
+    }
+    phase_ = phase::totals;
+  }
+
+  /// Is this use's total formed on this very peer?
+  bool total_is_here(const parameter_owners& o, int use) const { return last_replica() && o.stages[std::size_t(use)] == stage_; }
+  /// A peer whose total of some use has not come yet, -1 if all have.
+  int missing_total(const local_parameter& x) const {
+    if (!x.primary) return -1;
+    const parameter_owners& o = owners_[std::size_t(x.parameter)];
+    for (std::size_t u = 0; u < o.uses.size(); ++u)
+      if (!total_is_here(o, int(u)) && !find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)))
+        return plan_.peers[std::size_t(o.stages[u])].back();
+    return -1;
+  }
+  void pump_totals() {
+    for (const auto& x : store_.parameters())
+      if (missing_total(x) >= 0) return;
+    additions_.clear();
+    for (auto& x : store_.parameters()) {
+      if (!x.primary) continue;
+      x.gradient = total_of(x, 0);
+      for (std::size_t u = 1; u < owners_[std::size_t(x.parameter)].uses.size(); ++u)
+        additions_.push_back({x.gradient, x.gradient, total_of(x, int(u)), i64(g_.params[std::size_t(x.parameter)].count())});
+    }
+    submit([this] { add_uses(); }, 0, [this] { finish_totals(); });
+  }
+  std::byte* total_of(const local_parameter& x, int use) {
+    const parameter_owners& o = owners_[std::size_t(x.parameter)];
+    if (total_is_here(o, use)) return store_.find_use(o.uses[std::size_t(use)])->groups[0];
+    return buffers_[find(frame_kind::gradient, u32(x.parameter), gradient_slot(use, true))->buffer].data();
+  }
+  void add_uses() {
+    add_up();
+    summary_.squares.clear();
+    summary_.losses.clear();
+    for (const auto& x : store_.parameters()) {
+      if (!x.primary) continue;
+      const i64 n = i64(g_.params[std::size_t(x.parameter)].count());
+      summary_.squares.push_back({u32(x.parameter), device_.vectors->sum_of_squares(*device_.context, x.gradient, n)});
+    }
+    if (compute_.has_loss())
+      for (int m : dispatcher_.micro_batches()) summary_.losses.push_back({u32(m), compute_.losses()[std::size_t(m)]});
+  }
+  void finish_totals() {
+    phase_ = phase::verdict;
+    if (options_.self == leader_) return take_summary(options_.self, summary_);
+    const int b = buffers_.take(64);
+    summary_.encode(buffers_[b]);
+    send_buffer(leader_, header(summary_kind, leader_, 0, 0), b, buffers_[b].size());
+  }
+
+  // --- the leader
+  void take_summary(int from, const step_summary& s) {
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      if (members_[i] == from) {
+        summaries_[i] = s;
+        has_summary_[i] = 1;
+      }
+  }
+  bool judge() {
+    for (std::size_t i = stored_.size(); i-- > 0;) {
+      stored_message& s = stored_[i];
+      if (s.header.kind != summary_kind || s.header.step != step_) continue;
+      step_summary received;
+      received.decode(bytes_of(s));
+      take_summary(int(s.header.source), received);
+      drop(&s);
+    }
+    for (u8 has : has_summary_)
+      if (!has) return false;
+    std::fill(has_summary_.begin(), has_summary_.end(), u8(0));
+    squares_.assign(g_.params.size(), 0);
+    losses_.assign(std::size_t(plan_.micro_batches), 0);
+    for (const auto& s : summaries_) {
+      for (auto [index, value] : s.squares)
+        if (index < squares_.size()) squares_[index] = value;
+      for (auto [index, value] : s.losses)
+        if (index < losses_.size()) losses_[index] = value;
+    }
+    double squares = 0;
+    verdict_ = {};
+    for (double x : squares_) squares += x;
+    for (double x : losses_) verdict_.loss += x;
+    verdict_.gradient_norm = std::sqrt(squares);
+    verdict_.skipped = !std::isfinite(verdict_.gradient_norm) || !std::isfinite(verdict_.loss);
+    verdict_.gradient_scale = verdict_.skipped ? 0 : clip_scale(options_.optimizer, verdict_.gradient_norm);
+    for (int to : members_) {
+      if (to == options_.self) continue;
+      const int b = buffers_.take(step_verdict::bytes);
+      verdict_.encode(buffers_[b]);
+      send_buffer(to, header(verdict_kind, to, 0, 0), b, step_verdict::bytes);
+    }
+    return true;
+  }
+
+  void pump_verdict() {
+    if (options_.self == leader_) {
+      if (!judge()) return;
+    } else {
+      stored_message* s = find(verdict_kind, 0, 0);
+      if (!s) return;
+      verdict_.decode(bytes_of(*s));
+      drop(s);
+    }
+    submit([this] { update(); }, 0, [this] { finish_update(); });
+  }
+  void update() {
+    if (verdict_.skipped) return;
+    update_scalars s = scalars_at(options_.optimizer, step_, verdict_.gradient_scale);
+    for (auto& x : store_.parameters()) {
+      if (!x.primary) continue;
+      const parameter_info& info = g_.params[std::size_t(x.parameter)];
+      s.decay = info.decays ? options_.optimizer.weight_decay : 0;
+      const i64 n = i64(info.count());
+      if (options_.optimizer.kind == optimizer_kind::adamw)
+        device_.vectors->adamw(*device_.context, x.weight, x.gradient, x.m, x.v, n, s);
+      else device_.vectors->sgd(*device_.context, x.weight, x.gradient, x.m, n, s);
+    }
+  }
+  void finish_update() {
+    for (auto& x : store_.parameters()) {
+      if (!x.primary) continue;
+      const parameter_owners& o = owners_[std::size_t(x.parameter)];
+      for (std::size_t u = 0; u < o.uses.size(); ++u)
+        if (!total_is_here(o, int(u))) drop(find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)));
+      if (verdict_.skipped) continue;
+      for (int to : o.holders)
+        if (to != options_.self)
+          send_copy(to, header(frame_kind::parameter, to, u32(x.parameter), 0), x.weight, parameter_bytes(x.parameter));
+    }
+    phase_ = phase::weights;
+  }
+
+  void pump_weights() {
+    bool any = false;
+    if (!verdict_.skipped)
+      for (const auto& x : store_.parameters()) {
+        if (x.primary) continue;
+        any = true;
+        if (!find(frame_kind::parameter, u32(x.parameter), 0)) return;
+      }
+    if (!any) return finish_step();
+    copies_.clear();
+    for (auto& x : store_.parameters())
+      if (!x.primary)
+        copies_.push_back({x.weight, bytes_of(*find(frame_kind::parameter, u32(x.parameter), 0))});
+    submit([this] { for (const auto& [to, from] : copies_) std::memcpy(to, from.data(), from.size()); }, 0, [this] {
+      for (const auto& x : store_.parameters())
+        if (!x.primary) drop(find(frame_kind::parameter, u32(x.parameter), 0));
+      finish_step();
+    });
+  }
+
+  void finish_step() {
+    step_report r;
+    r.step = step_;
+    r.verdict = verdict_;
+    r.learning_rate = learning_rate_at(options_.optimizer, step_);
+    r.elapsed = loop_.now() - began_;
+    r.computed = computed_;
+    phase_ = phase::idle;
+    ++step_;
+    host_.on_step(r);
+  }
+
+  graph_view g_;
+  plan plan_;
+  engine_options options_;
+  device_binding device_;
+  reactor& loop_;
+  device_queue& queue_;
+  engine_host& host_;
+  program program_;
+  int stage_, replica_;
+  std::vector<parameter_owners> owners_;
+  int leader_;
+  dispatcher dispatcher_;
+  parameter_store store_;
+  stage_compute compute_;
+  std::vector<int> members_;
+  buffer_pool buffers_;
+  std::vector<stored_message> stored_;
+  std::vector<link_traffic> traffic_;
+
+  const step_data* data_ = nullptr;
+  u64 step_ = 0;
+  phase phase_ = phase::idle;
+  bool working_ = false;
+  nanoseconds began_ = 0, computed_ = 0;
+  task_ref running_;
+  int position_ = 0;
+  std::vector<const_byte_span> in_;
+  std::vector<int> in_buffers_;
+  std::vector<std::vector<std::byte>*> out_;
+  std::vector<int> out_buffers_;
+  struct addition {
+    std::byte* out;
+    const std::byte *a, *b;
+    i64 n;
+  };
+  std::vector<addition> additions_;
+  std::vector<std::pair<std::byte*, const_byte_span>> copies_;
+  step_summary summary_;
+  step_verdict verdict_;
+  std::vector<step_summary> summaries_;
+  std::vector<u8> has_summary_;
+  std::vector<double> squares_, losses_;
+};
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initial parameters, a function of (seed, name, index) alone and of exact arithmetic alone, so that every owner of a
+// parameter makes the same bits on every machine.
+#pragma once
+
+#include "../core/fnv.hpp"
+#include "../core/philox.hpp"
+#include "../graph/node.hpp"
+
+namespace fusionllm::inline v0 {
+
+/// Nearly normal with mean 0 and variance 1: the sum of eight 16-bit uniforms, centred and scaled. No logarithm or
+/// cosine enters, whose last bits differ between C libraries; the largest magnitude is 4.9.
+constexpr double nearly_normal(const random_key& key, u64 index) {
+  const philox_block b = philox(key, index);
+  i64 sum = 0;
+  for (u32 w : b.v) sum += i64(w & 0xFFFF) + i64(w >> 16);
+  constexpr double deviation = 53509.9;  // sqrt(8 (65536^2 - 1) / 12)
+  return (double(sum) - 8 * 32767.5) / deviation;
+}
+
+template <class T>
+void initialize(T* w, const parameter_info& p, u64 seed) {
+  const i64 n = i64(p.count());
+  switch (p.init.how) {
+    case initializer::kind::zeros:
+      for (i64 i = 0; i < n; ++i) w[i] = T(0);
+      return;
+    case initializer::kind::ones:
+      for (i64 i = 0; i < n; ++i) w[i] = T(1);
+      return;
+    case initializer::kind::normal: {
+      const random_key key{seed, fnv().text(p.path.view()).value(), 0, ~u32(0)};
+      for (i64 i = 0; i < n; ++i) w[i] = T(p.init.deviation * nearly_normal(key, u64(i)));
+      return;
+    }
+  }
+}
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the rows of a batch become micro-batches: in order, as evenly as they go, the first ones one row longer.
+#pragma once
+
+#include "../core/types.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct row_range {
+  i64 begin = 0;
+  i64 end = 0;
+  constexpr i64 count() const { return end - begin; }
+};
+
+/// Rows of micro-batch m; 10 rows in 4 micro-batches are 3, 3, 2, 2.
+constexpr row_range rows_of(i64 rows, int micro_batches, int m) {
+  const i64 each = rows / micro_batches, longer = rows % micro_batches;
+  const i64 begin = each * m + (m < longer ? m : longer);
+  return {begin, begin + each + (m < longer ? 1 : 0)};
+}
+
+}  // namespace fusionllm::inline v0

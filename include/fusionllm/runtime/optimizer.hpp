@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizer settings and the learning rate of a step: linear warm-up, then half a cosine down to a floor
+// (Loshchilov and Hutter, arXiv 1608.03983, without restarts).
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "vector_functions.hpp"
+
+namespace fusionllm::inline v0 {
+
+enum class optimizer_kind : u8 { adamw, sgd };
+
+struct optimizer_settings {
+  optimizer_kind kind = optimizer_kind::adamw;
+  double learning_rate = 3e-4;  ///< at the end of the warm-up
+  double minimum_rate = 0;
+  u64 warmup_steps = 0;
+  u64 total_steps = 0;          ///< 0: the rate stays at learning_rate after the warm-up
+  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double momentum = 0.9;        ///< sgd
+  double weight_decay = 0.1;    ///< of parameters that decay
+  double clip_norm = 1.0;       ///< of the gradient of all parameters together; 0: no clipping
+};
+
+/// Learning rate of step 0, 1, ...
+inline double learning_rate_at(const optimizer_settings& o, u64 step) {
+  if (step < o.warmup_steps) return o.learning_rate * double(step + 1) / double(o.warmup_steps);
+  if (o.total_steps <= o.warmup_steps) return o.learning_rate;
+  const double done = double(step - o.warmup_steps) / double(o.total_steps - o.warmup_steps);
+  const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * (done < 1 ? done : 1)));
+  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * cosine;
+}
+
+/// Factor that brings a gradient of the given norm down to the clip norm.
+inline double clip_scale(const optimizer_settings& o, double norm) {
+  return o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
+}
+
+/// The numbers of the update at the end of `step`, without a parameter's decay.
+inline update_scalars scalars_at(const optimizer_settings& o, u64 step, double gradient_scale) {
+  update_scalars s;
+  s.learning_rate = learning_rate_at(o, step);
+  s.beta1 = o.beta1;
+  s.beta2 = o.beta2;
+  s.epsilon = o.epsilon;
+  s.correction1 = 1 - std::pow(o.beta1, double(step + 1));
+  s.correction2 = 1 - std::pow(o.beta2, double(step + 1));
+  s.momentum = o.momentum;
+  s.gradient_scale = gradient_scale;
+  return s;
+}
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of one peer: weights of every parameter that its stage uses, the optimizer's state of those it is the
+// primary owner of, and one gradient for each use and each of its micro-batch groups. Gradients are summed within a
+// group as micro-batches end, across groups and uses at the end of a step, always in graph order.
+#pragma once
+
+#include "../schedule/owners.hpp"
+#include "initialize.hpp"
+#include "memory.hpp"
+#include "vector_functions.hpp"
+
+namespace fusionllm::inline v0 {
+
+/// One use of a parameter by this peer's stage.
+struct local_use {
+  int parameter = -1;
+  int index = -1;                       ///< among all uses of the parameter
+  use where{};
+  std::vector<std::byte*> groups;       ///< a gradient for each group of this replica, in order
+};
+
+struct local_parameter {
+  int parameter = -1;
+  bool primary = false;
+  std::byte* weight = nullptr;
+  std::byte* m = nullptr;               ///< primary only
+  std::byte* v = nullptr;
+  std::byte* gradient = nullptr;        ///< primary only: the total, valid between the last backward and the update
+};
+
+class parameter_store {
+ public:
+  parameter_store() = default;
+  parameter_store(const graph_view& g, const plan& p, int self, dtype real, u64 seed) : real_(real) {
+    const int stage = p.stage_of_peer(self);
+    const auto owners = owners_of(g, p);
+    const auto& replicas = p.peers[std::size_t(stage)];
+    groups_ = p.groups / int(replicas.size());
+    of_parameter_.assign(g.params.size(), -1);
+    for (std::size_t i = 0; i < owners.size(); ++i) add(g, owners[i], int(i), stage, self);
+    allocate(g);
+    for (auto& x : parameters_) {
+      const parameter_info& info = g.params[std::size_t(x.parameter)];
+      if (real == dtype::f64) initialize(reinterpret_cast<double*>(x.weight), info, seed);
+      else initialize(reinterpret_cast<float*>(x.weight), info, seed);
+    }
+  }
+
+  std::vector<local_parameter>& parameters() { return parameters_; }
+  const std::vector<local_parameter>& parameters() const { return parameters_; }
+  std::vector<local_use>& uses() { return uses_; }
+  /// Null if this peer has no copy.
+  local_parameter* find(int parameter) {
+    const int i = of_parameter_[std::size_t(parameter)];
+    return i < 0 ? nullptr : &parameters_[std::size_t(i)];
+  }
+  local_use* find_use(use where) {
+    for (auto& u : uses_)
+      if (u.where == where) return &u;
+    return nullptr;
+  }
+  u64 bytes() const { return block_.size(); }
+
+ private:
+  void add(const graph_view& g, const parameter_owners& o, int parameter, int stage, int self) {
+    bool mine = false;
+    for (std::size_t u = 0; u < o.uses.size(); ++u) {
+      if (o.stages[u] != stage) continue;
+      mine = true;
+      uses_.push_back({parameter, int(u), o.uses[u], std::vector<std::byte*>(std::size_t(groups_))});
+    }
+    if (!mine) return;
+    (void)g;
+    of_parameter_[std::size_t(parameter)] = int(parameters_.size());
+    parameters_.push_back({parameter, o.primary == self, nullptr, nullptr, nullptr, nullptr});
+  }
+
+  void allocate(const graph_view& g) {
+    const auto bytes_of = [&](int parameter) {
+      return aligned(g.params[std::size_t(parameter)].count() * size_of(real_));
+    };
+    u64 total = 0;
+    for (const auto& x : parameters_) total += bytes_of(x.parameter) * (x.primary ? 3 : 1);
+    for (const auto& u : uses_) total += bytes_of(u.parameter) * u.groups.size();
+    block_ = memory_block(total);
+    std::byte* at = block_.data();
+    const auto take = [&](int parameter) {
+      std::byte* p = at;
+      at += bytes_of(parameter);
+      return p;
+    };
+    for (auto& x : parameters_) {
+      x.weight = take(x.parameter);
+      if (!x.primary) continue;
+      x.m = take(x.parameter);
+      x.v = take(x.parameter);
+    }
+    for (auto& u : uses_)
+      for (auto& group : u.groups) group = take(u.parameter);
+  }
+
+  dtype real_ = dtype::f32;
+  int groups_ = 1;
+  memory_block block_;
+  std::vector<local_parameter> parameters_;
+  std::vector<local_use> uses_;
+  std::vector<int> of_parameter_;
+};
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer computes: one task of one micro-batch at a time, on the device's thread. Frames of received edges are
+// decoded into the arena, nodes run in order, frames of sent edges are encoded. Nothing is allocated once buffers have
+// their size.
+#pragma once
+
+#include <functional>
+
+#include "../compress/codec.hpp"
+#include "micro_batches.hpp"
+#include "parameter_store.hpp"
+#include "stage_layout.hpp"
+
+namespace fusionllm::inline v0 {
+
+/// Everything that a device is to the runtime: its kernels for a model's nodes, and functions on vectors.
+struct device_binding {
+  std::span<const kernel_table* const> kernels;
+  const vector_functions* vectors = nullptr;
+  device_context* context = nullptr;
+  dtype real = dtype::f32;
+};
+
+/// One step's data: for each model input (by node) the whole batch in host memory, null where this peer needs none.
+struct step_data {
+  u64 step = 0;
+  i64 rows = 0;                        ///< sequences (or samples) in the batch
+  i64 time = 1;
+  std::vector<const void*> inputs;     ///< by node
+};
+
+/// Who makes codecs: one for each edge, for its link and direction.
+using codec_factory = std::function<std::unique_ptr<codec>(const edge&)>;
+
+/// Called with a node's output (backward = false) or its cotangent, on the device's thread, where a caller asked to see.
+using value_observer = std::function<void(int node, int micro_batch, bool backward, const tensor_ref&)>;
+
+class stage_compute {
+ public:
+  stage_compute(const graph_view& g, const plan& p, const program& prog, int self, const device_binding& device,
+                const sizes& bounds, u64 seed, parameter_store& store, const codec_factory& make_codec, int slots)
+      : g_(g), p_(p), prog_(prog), device_(device), seed_(seed), store_(store), stage_(p.stage_of_peer(self)) {
+    layout_ = lay_out(g, prog, device.kernels, stage_, bounds, size_of(device.real));
+    first_group_ = first_group(self);
+    arena_ = memory_block(layout_.scratch_bytes + layout_.workspace_bytes + u64(slots) * layout_.slot_bytes + memory_alignment);
+    slots_ = slots;
+    codecs_.resize(prog.edges.size());
+    masks_.resize(prog.edges.size() * std::size_t(slots));
+    for (std::size_t e = 0; e < prog.edges.size(); ++e)
+      if (prog.edges[e].from == stage_ || prog.edges[e].to == stage_) codecs_[e] = make_codec(prog.edges[e]);
+    find_fresh_receives();
+    make_states(bounds);
+    losses_.assign(std::size_t(p.micro_batches), 0.0);
+  }
+
+  /// Takes effect with the next run(). `data` must stay until the step ends.
+  void begin_step(const step_data& data, double loss_scale) {
+    data_ = &data;
+    loss_scale_ = loss_scale;
+    clear_gradients_ = true;
+    std::fill(losses_.begin(), losses_.end(), 0.0);
+  }
+
+  /// Edges that `t` has to decode: it is the first of its stage's tasks that needs them.
+  const std::vector<int>& fresh_receives(int t) const { return fresh_[std::size_t(t)]; }
+
+  /// Runs a task of micro-batch `ref.micro_batch`, the `position`th of this peer. `in`: frames of fresh_receives, in
+  /// order; `out`: where the frames of the task's sends go, in order. Errors: numeric, protocol.
+  void run(task_ref ref, int position, std::span<const const_byte_span> in, std::span<std::vector<std::byte>* const> out) {
+    if (clear_gradients_) zero_gradients();
+    const task& t = prog_.tasks[std::size_t(ref.task)];
+    micro_batch_ = ref.micro_batch;
+    slot_ = position % slots_;
+    const row_range rows = rows_of(data_->rows, p_.micro_batches, micro_batch_);
+    sizes_ = {rows.count(), data_->time};
+    first_row_ = rows.begin;
+    for (std::size_t i = 0; i < in.size(); ++i) decode(fresh_[std::size_t(ref.task)][i], in[i]);
+    if (sizes_.batch > 0)
+      for (int n : t.nodes) t.backward ? backward(n) : forward(n);
+    for (std::size_t i = 0; i < out.size(); ++i) encode(t.sends[i], *out[i]);
+  }
+
+  /// Losses of this peer's micro-batches, each its share of the batch's mean.
+  const std::vector<double>& losses() const { return losses_; }
+  bool has_loss() const { return g_.loss >= 0 && p_.stage_of[std::size_t(g_.loss)] == stage_; }
+  void observe(value_observer o) { observer_ = std::move(o); }
+  u64 arena_bytes() const { return arena_.size(); }
+  i64 max_frame_bytes(int e, const sizes& bounds) const {
+    const extents d = g_.nodes[std::size_t(prog_.edges[std::size_t(e)].node)].out.resolve(bounds);
+    return codecs_[std::size_t(e)]->max_encoded_bytes(d.rows(), d.last(), type_of(prog_.edges[std::size_t(e)].node));
+  }
+  u64 raw_bytes(int e, const sizes& s) const {
+    return output_bytes(g_, prog_.edges[std::size_t(e)].node, s, size_of(device_.real));
+  }
+  const codec* codec_of_edge(int e) const { return codecs_[std::size_t(e)].get(); }
+  sizes sizes_of(int micro_batch) const {
+    return {rows_of(data_->rows, p_.micro_batches, micro_batch).count(), data_->time};
+  }
+
+ private:
+  int first_group(int self) const {
+    const auto& replicas = p_.peers[std::size_t(stage_)];
+    int r = 0;
+    while (replicas[std::size_t(r)] != self) ++r;
+    return r * p_.groups / int(replicas.size());
+  }
+
+  void find_fresh_receives() {
+    fresh_.resize(prog_.tasks.size());
+    std::vector<u8> seen(prog_.edges.size(), 0);
+    for (int t : prog_.tasks_of_stage[std::size_t(stage_)])
+      for (int e : prog_.tasks[std::size_t(t)].receives) {
+        if (!seen[std::size_t(e)]) fresh_[std::size_t(t)].push_back(e);
+        seen[std::size_t(e)] = 1;
+      }
+  }
+
+  void make_states(const sizes& bounds) {
+    states_.resize(g_.nodes.size());
+    for (int i = 0; i < g_.size(); ++i) {
+      const u64 bytes = cost_of(g_, i, bounds, size_of(device_.real)).state_bytes;
+      if (bytes && p_.stage_of[std::size_t(i)] == stage_) states_[std::size_t(i)] = memory_block(bytes);
+    }
+  }
+
+  void zero_gradients() {
+    clear_gradients_ = false;
+    for (auto& u : store_.uses())
+      for (std::byte* x : u.groups)
+        device_.vectors->zero(*device_.context, x, i64(g_.params[std::size_t(u.parameter)].count()));
+  }
+
+  dtype type_of(int node) const { return g_.nodes[std::size_t(node)].type == element::i32 ? dtype::int32 : device_.real; }
+
+  std::byte* at(int value) const {
+    const value_place& p = layout_.places[std::size_t(value)];
+    std::byte* base = arena_.data();
+    if (p.scratch) return base + p.offset;
+    return base + layout_.scratch_bytes + layout_.workspace_bytes + u64(slot_) * layout_.slot_bytes + p.offset;
+  }
+  tensor_ref tensor(int value, int node) const {
+    return {at(value), g_.nodes[std::size_t(node)].out.resolve(sizes_), type_of(node)};
+  }
+  tensor_ref output(int node) const {
+    if (!g_.nodes[std::size_t(node)].op->placeholder) return tensor(layout_.index.output(node), node);
+    const extents whole = g_.nodes[std::size_t(node)].out.resolve({1, sizes_.time});
+    const u64 row = u64(whole.count()) * size_of(type_of(node));
+    auto* base = static_cast<std::byte*>(const_cast<void*>(data_->inputs[std::size_t(node)]));
+    return {base ? base + u64(first_row_) * row : nullptr, g_.nodes[std::size_t(node)].out.resolve(sizes_), type_of(node)};
+  }
+
+  kernel_args arguments(int n) const {
+    const node& o = g_.nodes[std::size_t(n)];
+    kernel_args a;
+    a.op = &o;
+    a.mode = pass::training;
+    for (std::size_t k = 0; k < max_params; ++k)
+      if (o.params[k] >= 0)
+        a.param[k] = {store_.find(o.params[k])->weight, g_.params[std::size_t(o.params[k])].dims, device_.real};
+    a.saved = at(layout_.index.saved(n));
+    a.workspace = arena_.data() + layout_.scratch_bytes;
+    a.state = states_[std::size_t(n)].data();
+    a.key = {seed_, data_->step, u32(micro_batch_), u32(o.traced_id)};
+    a.loss_scale = loss_scale_;
+    return a;
+  }
+
+  void forward(int n) {
+    const node& o = g_.nodes[std::size_t(n)];
+    kernel_args a = arguments(n);
+    for (std::size_t k = 0; k < max_inputs; ++k)
+      if (o.in[k] >= 0) a.in[k] = output(o.in[k]);
+    a.out = output(n);
+    device_.kernels[std::size_t(n)]->forward(*device_.context, a);
+    if (n == g_.loss)
+      losses_[std::size_t(micro_batch_)] = device_.real == dtype::f64 ? *a.out.as<double>() : double(*a.out.as<float>());
+    if (observer_) observer_(n, micro_batch_, false, a.out);
+  }
+
+  void backward(int n) {
+    const node& o = g_.nodes[std::size_t(n)];
+    kernel_args a = arguments(n);
+    for (std::size_t k = 0; k < max_inputs; ++k)
+      if (o.in[k] >= 0 && (o.op->saves_inputs >> k & 1)) a.in[k] = output(o.in[k]);
+    if (o.op->saves_output) a.out = output(n);
+    if (!prog_.uses[std::size_t(n)].empty()) a.d_out = tensor(layout_.index.partial(n, 0), n);
+    if (observer_ && a.d_out) observer_(n, micro_batch_, true, a.d_out);
+    backward_inputs(n, a);
+    const kernel_table& k = *device_.kernels[std::size_t(n)];
+    if (!k.backward_weight || o.param_count() == 0) return;
+    const int group = p_.group_of(micro_batch_) - first_group_;
+    for (std::size_t i = 0; i < max_params; ++i)
+      if (o.params[i] >= 0)
+        a.d_param[i] = {store_.find_use({n, int(i)})->groups[std::size_t(group)],
+                        g_.params[std::size_t(o.params[i])].dims, device_.real};
+    k.backward_weight(*device_.context, a);
+  }
+
+  // The cotangent of each input, added to the sum over that input's later uses.
+  void backward_inputs(int n, kernel_args& a) {
+    const node& o = g_.nodes[std::size_t(n)];
+    const kernel_table& kernels = *device_.kernels[std::size_t(n)];
+    std::array<tensor_ref, max_inputs> rest{};
+    bool any = false;
+    for (int k = max_inputs - 1; k >= 0; --k) {
+      const int in = o.in[std::size_t(k)];
+      if (in < 0) continue;
+      const auto& uses = prog_.uses[std::size_t(in)];
+      const int u = detail::use_index(uses, n, k);
+      if (u < 0) continue;
+      const tensor_ref own = tensor(layout_.index.partial(in, u), in);
+      const bool last = u + 1 == int(uses.size());
+      const tensor_ref later = last ? tensor_ref{} : tensor(layout_.index.partial(in, u + 1), in);
+      if (o.op->passes_cotangent >> k & 1) {
+        if (later) device_.vectors->add(*device_.context, own.data, later.data, a.d_out.data, own.count());
+        continue;
+      }
+      a.d_in[std::size_t(k)] = own;
+      any = true;
+      if (!later) continue;
+      if (kernels.adds_partial && uses[std::size_t(u) + 1].node != n) a.d_partial[std::size_t(k)] = later;
+      else rest[std::size_t(k)] = later;
+    }
+    if (any) kernels.backward_input(*device_.context, a);
+    for (int k = max_inputs - 1; k >= 0; --k)
+      if (const tensor_ref& later = rest[std::size_t(k)]; later) {
+        const tensor_ref& own = a.d_in[std::size_t(k)];
+        device_.vectors->add(*device_.context, own.data, later.data, own.data, own.count());
+      }
+  }
+
+  mask& mask_of(int e) { return masks_[std::size_t(e) * std::size_t(slots_) + std::size_t(slot_)]; }
+  link_context context_of(const edge& e) {
+    return {e.kind == edge_kind::cotangent && e.forward >= 0 ? &mask_of(e.forward) : nullptr, nullptr};
+  }
+  tensor_ref tensor_of(const edge& e) const {
+    return tensor(e.kind == edge_kind::activation ? layout_.index.output(e.node) : layout_.index.partial(e.node, e.use), e.node);
+  }
+
+  void decode(int id, const_byte_span frame) {
+    const edge& e = prog_.edges[std::size_t(id)];
+    const tensor_ref x = tensor_of(e);
+    codecs_[std::size_t(id)]->decode(frame, tensor_out{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e),
+                                     e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
+  }
+  void encode(int id, std::vector<std::byte>& frame) {
+    const edge& e = prog_.edges[std::size_t(id)];
+    const tensor_ref x = tensor_of(e);
+    codecs_[std::size_t(id)]->encode(tensor_in{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e), frame,
+                                     e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
+  }
+
+  const graph_view& g_;
+  const plan& p_;
+  const program& prog_;
+  device_binding device_;
+  u64 seed_;
+  parameter_store& store_;
+  int stage_;
+  int first_group_ = 0;
+  int slots_ = 1;
+  stage_layout layout_;
+  memory_block arena_;
+  std::vector<std::unique_ptr<codec>> codecs_;  ///< by edge
+  std::vector<mask> masks_;                     ///< by (activation edge, slot)
+  std::vector<std::vector<int>> fresh_;         ///< by task
+  std::vector<memory_block> states_;            ///< by node
+  value_observer observer_;
+
+  const step_data* data_ = nullptr;
+  double loss_scale_ = 1;
+  bool clear_gradients_ = false;
+  std::vector<double> losses_;
+  int micro_batch_ = 0, slot_ = 0;
+  i64 first_row_ = 0;
+  sizes sizes_;
+};
+
+}  // namespace fusionllm::inline v0
