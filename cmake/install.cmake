@@ -8,7 +8,7 @@ set(fusionllm_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fusionllm)
 set(fusionllm_kernels_install_dir ${CMAKE_INSTALL_INCLUDEDIR}/fusionllm_kernels)
 set(fusionllm_laws_install_dir ${CMAKE_INSTALL_INCLUDEDIR}/fusionllm_laws)
 
-install(DIRECTORY include/fusionllm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/fusionllm DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc")
 install(DIRECTORY kernels/ OPTIONAL DESTINATION ${fusionllm_kernels_install_dir}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "*.cu")
 install(DIRECTORY tests/laws OPTIONAL DESTINATION ${fusionllm_laws_install_dir} FILES_MATCHING PATTERN "*.hpp")

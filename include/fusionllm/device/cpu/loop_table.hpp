@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vector loops of the CPU kernels as a table, one an instruction set. No loop depends on the alignment of its
+// arguments, and none allocates.
+#pragma once
+
+#include "../../core/philox.hpp"
+#include "../adamw.hpp"
+#include "vector_isa.hpp"
+
+namespace fusionllm::inline v0 {
+
+/// Loops over contiguous floats. Sums over rows are formed in double, in ascending order of rows.
+struct loop_table {
+  int width;  ///< floats in a vector
+
+  // element-wise, n elements
+  void (*add)(const float* x, const float* y, float* out, i64 n);
+  void (*gelu)(const float* x, float* out, i64 n);
+  /// dx = d * gelu'(x), plus partial if that is not null
+  void (*gelu_backward)(const float* x, const float* d, const float* partial, float* dx, i64 n);
+  /// The random words of elements first .. first + n - 1; first and n are multiples of 4.
+  void (*random_words)(const random_key& key, u64 first, u32* out, i64 n);
+  /// out[i] = x[i] * scale where the word's `uniform` is at least p, else 0
+  void (*dropout)(const float* x, const u32* words, float* out, i64 n, float p, float scale);
+
+  // rows of n features
+  /// y = (x - mean) * reciprocal * weight + bias; mean and reciprocal of each row are stored unless null
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, float epsilon, float* y, float* mean,
+                     float* reciprocal, i64 rows, i64 n);
+  void (*layer_norm_backward)(const float* x, const float* dy, const float* weight, const float* mean,
+                              const float* reciprocal, const float* partial, float* dx, i64 rows, i64 n);
+  /// Columns [from, to): d_weight += sum of dy * (x - mean) * reciprocal, d_bias += sum of dy; either may be null.
+  void (*layer_norm_weight)(const float* x, const float* dy, const float* mean, const float* reciprocal, float* d_weight,
+                            float* d_bias, i64 rows, i64 n, i64 from, i64 to);
+  /// Columns [from, to) of out (n) += the sum of `rows` rows of x, which are `stride` apart.
+  void (*add_column_sums)(const float* x, i64 rows, i64 stride, i64 from, i64 to, float* out);
+
+  // softmax
+  /// A block of scores s (rows, stride), of which row r has columns 0 .. first + r: s becomes exp(scale * (s - max)), 0
+  /// to the right up to `columns`; reciprocal (rows) of its row sums; lse (rows), unless null, scale * max + log(sum).
+  void (*causal_softmax)(float* s, i64 stride, i64 rows, i64 first, i64 columns, float scale, float* reciprocal, float* lse);
+  /// s becomes p = exp(scale * s - lse), dp becomes scale * p * (dp - delta), both 0 to the right of first + r.
+  void (*causal_softmax_backward)(float* s, float* dp, i64 stride, i64 rows, i64 first, i64 columns, float scale,
+                                  const float* lse, const float* delta);
+  /// x (n) *= factor
+  void (*scale)(float* x, i64 n, float factor);
+  float (*dot)(const float* x, const float* y, i64 n);
+  float (*log_sum_exp)(const float* x, i64 n);
+  /// d = scale * exp(x - lse), in place if d == x
+  void (*softmax_gradient)(const float* x, float lse, float scale, float* d, i64 n);
+
+  // updates
+  void (*adamw)(float* weight, const float* gradient, float* m, float* v, i64 n, const adamw_factors<float>& f);
+  /// Adds n squares to the columns of device/sum_of_squares.hpp; n is a multiple of their number.
+  void (*sum_of_squares)(const float* x, i64 n, double* columns);
+};
+
+}  // namespace fusionllm::inline v0
