@@ -41,12 +41,14 @@ constexpr auto chain_tables(std::index_sequence<K...>) {
 template <class Model, class Device>
 constexpr auto make_device_table() {
   constexpr auto& g = static_graph_of<Model>;
-  const auto chains = chain_tables<Model, Device>(std::make_index_sequence<g.kinds.size()>{});
-  const auto traced = run_define<Model, Device>();
-  std::array<const kernel_table*, g.nodes.size()> t{};
-  for (std::size_t i = 0; i < t.size(); ++i)
-    t[i] = g.nodes[i].links ? chains[std::size_t(g.kind_of[i])] : traced.t.nodes[std::size_t(g.nodes[i].traced_id)].kernels;
-  return t;
+  const auto chains = chain_tables<Model, Device>(std::make_index_sequence<std::size_t(g.kind_count)>{});
+  std::array<const kernel_table*, g.nodes.size()> traced{};
+  tracer<Device> t(traced.data());
+  run_define<Model>(t);
+  std::array<const kernel_table*, std::size_t(g.node_count)> table{};
+  for (std::size_t i = 0; i < table.size(); ++i)
+    table[i] = g.nodes[i].links ? chains[std::size_t(g.kind_of[i])] : traced[std::size_t(g.nodes[i].traced_id)];
+  return table;
 }
 
 template <class Model, class Device>

@@ -10,71 +10,50 @@ namespace fusionllm::inline v0 {
 
 namespace detail {
 
-template <class Tracer>
-struct traced {
-  Tracer t;
-  int loss = -1;
-};
-
-template <class Model, class Device>
-constexpr traced<tracer<Device>> run_define(std::size_t nodes_expected = 0, std::size_t params_expected = 0) {
-  traced<tracer<Device>> r;
-  r.t.nodes.reserve(nodes_expected);
-  r.t.params.reserve(params_expected);
-  auto result = Model::define(r.t);
+/// Runs `define`; returns the number of the node that it returned.
+template <class Model, class Tracer>
+constexpr int run_define(Tracer& t) {
+  auto result = Model::define(t);
   static_assert(tensor_handle<decltype(result)>, "define(g) returns the loss, or the tensor that the model computes");
-  r.loss = result.id;
-  return r;
+  return result.id;
 }
-
-struct graph_sizes {
-  std::size_t traced, nodes, params, outputs, kinds;
-};
 
 template <class Model>
-constexpr graph_sizes measure() {
-  const auto r = run_define<Model, no_device>();
-  const auto f = fuse(r.t, r.loss);
-  return {r.t.nodes.size(), f.nodes.size(), r.t.params.size(), f.outputs.size(), f.kinds.size()};
+constexpr trace::counts count_nodes() {
+  tracer<no_device> t;
+  run_define<Model>(t);
+  return t.counted();
 }
 
-template <std::size_t N, std::size_t P, std::size_t O, std::size_t K>
-struct static_graph {
-  std::array<node, N> nodes{};
-  std::array<int, N> kind_of{};
-  std::array<parameter_info, P> params{};
-  std::array<named_output, O> outputs{};
-  std::array<chain_kind, K> kinds{};
-  int loss = -1;
-};
+template <class Model>
+inline constexpr trace::counts counts_of = count_nodes<Model>();
 
-constexpr bool unique_parameter_names(std::span<const parameter_info> params) {
-  for (std::size_t i = 0; i < params.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (params[i].path.length == params[j].path.length && params[i].path == params[j].path) return false;
-  return true;
-}
-
-template <class Model, class Device>
+template <class Model>
 constexpr auto make_graph() {
-  constexpr graph_sizes s = measure<Model>();
-  static_graph<s.nodes, s.params, s.outputs, s.kinds> g{};
-  const auto r = run_define<Model, Device>(s.traced, s.params);
-  const auto f = fuse(r.t, r.loss);
-  for (std::size_t i = 0; i < s.nodes; ++i) {
-    g.nodes[i] = f.nodes[i];
-    g.kind_of[i] = f.kind_of[i];
-  }
-  for (std::size_t i = 0; i < s.params; ++i) g.params[i] = r.t.params[i];
-  for (std::size_t i = 0; i < s.outputs; ++i) g.outputs[i] = f.outputs[i];
-  for (std::size_t i = 0; i < s.kinds; ++i) g.kinds[i] = f.kinds[i];
-  g.loss = f.loss;
-  if (s.params <= 128 && !unique_parameter_names(g.params)) throw "two parameters have the same name: name their scopes";
+  constexpr trace::counts n = counts_of<Model>;
+  static_graph<n.nodes, n.params, n.outputs> g{};
+  tracer<no_device> t({g.nodes.data(), g.params.data(), g.outputs.data()}, n);
+  g.loss = run_define<Model>(t);
+  g.problem = t.problem();
+  g.culprit = t.culprit();
+  fuse(g);
   return g;
 }
 
-template <class Model, class Device = no_device>
-inline constexpr auto static_graph_of = make_graph<Model, Device>();
+template <class Model>
+inline constexpr auto static_graph_of = make_graph<Model>();
+
+/// The problem and the number of the node or parameter are in the instantiation.
+template <class Model, model_problem P, int Number>
+struct check_model {
+  using enum model_problem;
+  static_assert(P != long_name, "a full name in the model is longer than 55 characters: shorten the scopes");
+  static_assert(P != same_parameter, "two parameters of the model have the same name: name them or their scopes");
+  static_assert(P != same_input, "two inputs of the model have the same name");
+  static_assert(P != same_output, "two outputs of the model have the same name");
+  static_assert(P != bad_probability, "dropout(p) needs 0 <= p < 1");
+  static constexpr bool ok = true;
+};
 
 }  // namespace detail
 
@@ -82,7 +61,8 @@ inline constexpr auto static_graph_of = make_graph<Model, Device>();
 template <class Model>
 constexpr graph_view graph_of() {
   constexpr auto& g = detail::static_graph_of<Model>;
-  return {g.nodes, g.params, g.outputs, g.loss};
+  static_assert(detail::check_model<Model, g.problem, g.culprit>::ok);
+  return {g.used_nodes(), g.params, g.outputs, g.loss};
 }
 
 /// Number of scalars in all parameters; one that is used twice counts once.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "../core/name.hpp"
@@ -15,9 +16,13 @@ struct real {};
 struct i32 {};
 enum class element : u8 { real, i32 };
 template <class E>
-inline constexpr element element_of = element::real;
-template <>
-inline constexpr element element_of<i32> = element::i32;
+struct check_element {
+  static_assert(std::is_same_v<E, real> || std::is_same_v<E, i32>,
+                "the elements of a model's tensors are fusionllm::real or fusionllm::i32");
+  static constexpr element value = std::is_same_v<E, i32> ? element::i32 : element::real;
+};
+template <class E>
+inline constexpr element element_of = check_element<E>::value;
 
 /// How a parameter starts: every element is a function of (seed, the parameter's name, its index), so that each owner
 /// makes its own part.
@@ -38,7 +43,7 @@ struct parameter_info {
   constexpr u64 count() const { return u64(dims.count()); }
 };
 
-struct kernel_table;  // device layer
+struct kernel_table;  // of the device layer: how an operator is computed
 
 /// One element-wise operator inside a fused chain. Its first input is the link before it (for the first link: in[0]).
 struct chain_link {
@@ -50,8 +55,7 @@ struct chain_link {
 
 struct node {
   const operator_traits* op = nullptr;
-  const kernel_table* kernels = nullptr;  ///< of the device that the trace was made for; null in a planning graph
-  extents out{};                          ///< may hold `batch` and `time`
+  extents out{};  ///< may hold `batch` and `time`
   element type = element::real;
   std::array<int, max_inputs> in{-1, -1, -1, -1, -1};
   std::array<int, max_params> params{-1, -1};

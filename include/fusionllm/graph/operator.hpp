@@ -50,6 +50,7 @@ using scalar_function = T (*)(scalar_part part, T x, T y, T d, const scalar_args
 struct operator_base {
   static constexpr bool elementwise = false;  ///< has `apply<T>(part, x, y, d, args)`; out has the shape of in[0]
   static constexpr bool random = false;       ///< draws one random word an element, in training
+  static constexpr bool commutes = false;     ///< elementwise: the same of (x, y) and (y, x), to the last bit
   static constexpr bool in_place = false;     ///< forward may write its output over in[0]
   static constexpr bool loss = false;         ///< out is the micro-batch's share of the batch's loss, a scalar
   static constexpr bool placeholder = false;  ///< an input of the model: no kernel
@@ -92,19 +93,19 @@ FL_HD constexpr T scalar_of(scalar_part part, T x, T y, T d, const scalar_args& 
 /// The same facts as values: a node points to them.
 struct operator_traits {
   std::string_view name;
-  bool elementwise, random, in_place, loss, placeholder;
-  unsigned differentiable, passes_cotangent, saves_inputs;
-  bool saves_output, reuses_input;
-  i64 (*time_limit)(const attributes&);
-  u64 (*counted)(const op_view&, const void*);
-  u64 (*saved)(const op_view&);
-  u64 (*workspace)(const op_view&);
-  u64 (*state)(const op_view&);
-  u64 (*flops)(const op_view&);
-  u64 (*flops_backward_input)(const op_view&);
-  u64 (*flops_backward_weight)(const op_view&);
-  scalar_function<float> scalar_f32;
-  scalar_function<double> scalar_f64;
+  bool elementwise = false, random = false, commutes = false, in_place = false, loss = false, placeholder = false;
+  unsigned differentiable = 0, passes_cotangent = 0, saves_inputs = 0;
+  bool saves_output = false, reuses_input = false;
+  i64 (*time_limit)(const attributes&) = nullptr;
+  u64 (*counted)(const op_view&, const void*) = nullptr;
+  u64 (*saved)(const op_view&) = nullptr;
+  u64 (*workspace)(const op_view&) = nullptr;
+  u64 (*state)(const op_view&) = nullptr;
+  u64 (*flops)(const op_view&) = nullptr;
+  u64 (*flops_backward_input)(const op_view&) = nullptr;
+  u64 (*flops_backward_weight)(const op_view&) = nullptr;
+  scalar_function<float> scalar_f32 = nullptr;
+  scalar_function<double> scalar_f64 = nullptr;
 };
 
 template <class Op>
@@ -114,11 +115,27 @@ struct check_operator {
   static_assert(!Op::elementwise || requires(scalar_args a) { Op::template apply<float>(scalar_part::value, 0.f, 0.f, 0.f, a); },
                 "an elementwise operator has a static T apply<T>(scalar_part, T x, T y, T d, const scalar_args&)");
   static constexpr operator_traits make() {
-    operator_traits t{Op::name,          Op::elementwise,       Op::random,        Op::in_place,
-                      Op::loss,          Op::placeholder,       Op::differentiable, Op::passes_cotangent,
-                      Op::saves_inputs,  Op::saves_output,      Op::reuses_input,  &Op::time_limit,
-                      &Op::counted,      &Op::saved,            &Op::workspace,    &Op::state,        &Op::flops,            &Op::flops_backward_input,
-                      &Op::flops_backward_weight, nullptr,      nullptr};
+    operator_traits t{};
+    t.name = Op::name;
+    t.elementwise = Op::elementwise;
+    t.random = Op::random;
+    t.commutes = Op::commutes;
+    t.in_place = Op::in_place;
+    t.loss = Op::loss;
+    t.placeholder = Op::placeholder;
+    t.differentiable = Op::differentiable;
+    t.passes_cotangent = Op::passes_cotangent;
+    t.saves_inputs = Op::saves_inputs;
+    t.saves_output = Op::saves_output;
+    t.reuses_input = Op::reuses_input;
+    t.time_limit = &Op::time_limit;
+    t.counted = &Op::counted;
+    t.saved = &Op::saved;
+    t.workspace = &Op::workspace;
+    t.state = &Op::state;
+    t.flops = &Op::flops;
+    t.flops_backward_input = &Op::flops_backward_input;
+    t.flops_backward_weight = &Op::flops_backward_weight;
     if constexpr (Op::elementwise) {
       t.scalar_f32 = &detail::scalar_of<Op, float>;
       t.scalar_f64 = &detail::scalar_of<Op, double>;

@@ -46,8 +46,9 @@ struct rank_of;
 
 /// Records operator Op with the given inputs; the way every operator object makes its result.
 template <class Op, class Element, class Shape, class Tracer>
-constexpr tensor<Element, Shape, Tracer> record(Tracer* g, std::array<int, max_inputs> in,
-                                                std::array<int, max_params> params = {-1, -1}, attributes attr = {}) {
+constexpr tensor<Element, Shape, Tracer> record(Tracer* g, const std::array<int, max_inputs>& in,
+                                                const std::array<int, max_params>& params = {-1, -1},
+                                                const attributes& attr = {}) {
   return {g, g->template push<Op>(element_of<Element>, extents_of<Shape>(), in, params, attr)};
 }
 constexpr std::array<int, max_inputs> from(int a, int b = -1, int c = -1) { return {a, b, c, -1, -1}; }
@@ -56,7 +57,7 @@ constexpr std::array<int, max_inputs> from(int a, int b = -1, int c = -1) { retu
 template <class Element, i64... D, class Tracer>
 constexpr auto input(Tracer& g, std::string_view n) {
   auto t = record<placeholder_op, Element, shape<D...>>(&g, from(-1));
-  g.nodes.back().scope = name(n);
+  g.name_input(t.id, n);
   return t;
 }
 
@@ -69,7 +70,7 @@ constexpr auto parameter(Tracer& g, std::string_view n, initializer init = norma
 /// Names a tensor, so that it can be read, predicted and generated from. Returns it.
 template <class Element, class Shape, class Tracer>
 constexpr auto output(std::string_view n, tensor<Element, Shape, Tracer> x) {
-  x.g->outputs.push_back({name(n), x.id});
+  x.g->add_output(x.id, n);
   return x;
 }
 

@@ -9,6 +9,7 @@ namespace fusionllm::inline v0 {
 struct add_op : operator_base {
   static constexpr std::string_view name = "add";
   static constexpr bool elementwise = true;
+  static constexpr bool commutes = true;
   static constexpr bool in_place = true;
   static constexpr unsigned passes_cotangent = 0b11;
   static constexpr u64 flops_backward_input(const op_view&) { return 0; }

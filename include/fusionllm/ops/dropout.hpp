@@ -22,11 +22,10 @@ struct dropout_op : operator_base {
 
 struct dropout_object : operator_object_base {
   double p;
-  constexpr explicit dropout_object(double p_) : p(p_) {
-    if (!(p_ >= 0 && p_ < 1)) throw "dropout(p) needs 0 <= p < 1";
-  }
+  constexpr explicit dropout_object(double p_) : p(p_) {}
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
+    if (!(p >= 0 && p < 1)) x.g->report(model_problem::bad_probability, std::size_t(x.id));
     return record<dropout_op, real, S>(x.g, from(x.id), {-1, -1}, {{}, p});
   }
 };

@@ -9,6 +9,7 @@ namespace fusionllm::inline v0 {
 struct multiply_op : operator_base {
   static constexpr std::string_view name = "multiply";
   static constexpr bool elementwise = true;
+  static constexpr bool commutes = true;
   static constexpr bool in_place = true;
   static constexpr unsigned saves_inputs = 0b11;
   static constexpr u64 flops_backward_input(const op_view& v) { return 2 * u64(v.out.count()); }
