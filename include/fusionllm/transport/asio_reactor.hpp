@@ -94,7 +94,7 @@ class asio_reactor final : public reactor {
     t();
   }
 
-  detail::timer_queue timers_;
+  timer_queue timers_;
   std::mutex mutex_;
   std::vector<task> posted_;
   std::size_t first_ = 0;

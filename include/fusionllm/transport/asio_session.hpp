@@ -77,7 +77,7 @@ class asio_session final : public session {
     const u64 on_the_way = u64(latency() / microsecond) * (paced_line()->bits_per_second() / 8) / 1'000'000;
     return air_bytes_ < on_the_way + 2 * options().frames.frame_cap + (64 << 10);
   }
-  void depart(chunk&& c, nanoseconds, nanoseconds release) override {
+  void depart(outgoing_chunk&& c, nanoseconds, nanoseconds release) override {
     air_bytes_ += c.bytes();
     air_.push_back({std::move(c), release});
     write_next();
@@ -90,7 +90,7 @@ class asio_session final : public session {
 
  private:
   struct flight {
-    chunk frame;
+    outgoing_chunk frame;
     nanoseconds release;
   };
   std::shared_ptr<asio_session> shared() { return std::static_pointer_cast<asio_session>(shared_from_this()); }
@@ -103,14 +103,11 @@ class asio_session final : public session {
   // out
   void write_next() {
     if (writing_ || first_ == air_.size()) return;
-    if (air_[first_].release > loop().now()) {
+    const nanoseconds due = air_[first_].release - lead_;
+    if (due > loop().now()) {
       if (!release_timer_)
-        release_timer_ = loop().at(air_[first_].release, [weak = weak_from_this()] {
-          if (const auto s = weak.lock()) {
-            auto& self = static_cast<asio_session&>(*s);
-            self.release_timer_ = {};
-            if (!self.is_ended()) self.write_next();
-          }
+        release_timer_ = loop().at(due, [weak = weak_from_this(), due] {
+          if (const auto s = weak.lock()) static_cast<asio_session&>(*s).release(due);
         });
       return;
     }
@@ -128,10 +125,19 @@ class asio_session final : public session {
       if (self->is_ended()) return;
       if (failed) return self->broken(failed);
       self->air_bytes_ -= self->out_.bytes();
-      const chunk gone = self->out_;
+      const outgoing_chunk gone = self->out_;
       self->departed(gone);
       if (!self->is_ended()) self->write_next();
     });
+  }
+
+  /// Timers fire late by a little that depends on the machine: later ones are set earlier by as much.
+  void release(nanoseconds due) {
+    release_timer_ = {};
+    if (is_ended()) return;
+    write_next();
+    const nanoseconds late = (std::min)(loop().now() - due, most_lead);
+    lead_ += (late - lead_) / 8;
   }
 
   // in
@@ -181,9 +187,11 @@ class asio_session final : public session {
   std::vector<flight> air_;
   std::size_t first_ = 0;
   u64 air_bytes_ = 0;
-  chunk out_{};
+  outgoing_chunk out_{};
   bool writing_ = false;
   timer_id release_timer_;
+  static constexpr nanoseconds most_lead = 150 * microsecond;
+  nanoseconds lead_ = 0;
 };
 
 }  // namespace detail

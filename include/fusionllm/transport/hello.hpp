@@ -19,14 +19,14 @@ struct config_entry {
 };
 
 struct hello {
-  std::string run;                    ///< id of the run
-  std::string token;                  ///< secret of the run; never printed
+  std::string run = {};                 ///< id of the run
+  std::string token = {};               ///< secret of the run; never printed
   u64 fingerprint = 0;                ///< of the model; 0 on a side that knows none matches any
-  std::vector<config_entry> config;   ///< in any order; a side that gives none matches any
-  std::string role;                   ///< broker, peer, ...
-  std::string name;                   ///< of this peer, for messages
+  std::vector<config_entry> config = {}; ///< in any order; a side that gives none matches any
+  std::string role = {};                ///< broker, peer, ...
+  std::string name = {};                ///< of this peer, for messages
   u32 rank = 0;
-  std::string announce;               ///< where others may dial it; the transport fills it in when empty
+  std::string announce = {};            ///< where others may dial it; the transport fills it in when empty
   std::string library = std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' +
                         std::to_string(version_patch);
   u64 frame_cap = 0;                  ///< filled in by the transport

@@ -57,7 +57,7 @@ class in_process_session final : public session {
     });
     return false;
   }
-  void depart(chunk&& c, nanoseconds left, nanoseconds) override {
+  void depart(outgoing_chunk&& c, nanoseconds left, nanoseconds) override {
     struct packet {
       encoded_header header;
       std::vector<std::byte> payload;
@@ -88,7 +88,7 @@ class in_process_session final : public session {
   template <class F>
   void in_order(nanoseconds left, F f) {
     const auto& spec = network_.wire(node_.name(), other_).spec;
-    arrival_ = std::max(arrival_, left + network_.travel(spec));
+    arrival_ = (std::max)(arrival_, left + network_.travel(spec));
     network_.deliver(node_.name(), other_, arrival_, [peer = peer_, f = std::move(f)]() mutable {
       if (const auto s = peer.lock()) s->post_here(std::move(f));
     });

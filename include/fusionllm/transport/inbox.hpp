@@ -9,8 +9,7 @@
 #include "frame.hpp"
 
 namespace fusionllm::inline v0 {
-namespace detail {
-
+/// The messages of one connection that are arriving.
 class inbox {
  public:
   struct limits {
@@ -83,7 +82,7 @@ class inbox {
       fail(errc::internal, "place() gave ", placed.size(), " bytes for a message of ", h.total_length);
     p.memory = placed;
     if (placed.empty() && h.total_length != 0) {
-      if (h.total_length > limits_.buffer_cap - std::min(limits_.buffer_cap, buffered_))
+      if (h.total_length > limits_.buffer_cap - (std::min)(limits_.buffer_cap, buffered_))
         fail(errc::protocol, "message of ", h.total_length, " bytes (kind ", unsigned(h.kind),
              ") for which the receiver gave no memory; ", buffered_, " bytes are buffered, the cap is ",
              limits_.buffer_cap);
@@ -104,5 +103,4 @@ class inbox {
   u64 buffered_ = 0;
 };
 
-}  // namespace detail
 }  // namespace fusionllm::inline v0

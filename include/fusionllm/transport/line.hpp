@@ -19,7 +19,16 @@ struct link_spec {
   nanoseconds jitter = 0;   ///< virtual networks: up to this much more latency, drawn from the seed
 };
 
-namespace detail {
+/// Bytes of payload in the chunks of a line: what takes `longest` on it, so that a heartbeat waits no longer; at most
+/// 64 KiB, so that handing over a chunk is short against its time on the line.
+constexpr u64 paced_chunk(u64 bits_per_second, nanoseconds longest, u64 frame_cap) {
+  if (bits_per_second == 0) return frame_cap;
+  const u64 fits = u64(longest / microsecond) * (bits_per_second / 8) / 1'000'000;
+  const u64 most = frame_cap < (64 << 10) ? frame_cap : (64 << 10);
+  return fits < 1024 ? 1024 : fits > most ? most : fits;
+}
+
+/// A connection, as a line sees it.
 class line_user {
  public:
   /// The next chunk; `bytes` 0 when there is none now.
@@ -30,8 +39,6 @@ class line_user {
  protected:
   ~line_user() = default;
 };
-}  // namespace detail
-
 class line {
  public:
   line(reactor& r, u64 bits_per_second) : reactor_(r), bits_per_second_(bits_per_second) {}
@@ -51,13 +58,13 @@ class line {
   nanoseconds busy() const { return busy_; }
   u64 bytes() const { return bytes_; }
 
-  void want(detail::line_user& u) {
-    for (const detail::line_user* w : waiting_)
+  void want(line_user& u) {
+    for (const line_user* w : waiting_)
       if (w == &u) return;
     waiting_.push_back(&u);
     if (!serving_ && !timer_) serve();
   }
-  void forget(detail::line_user& u) { std::erase(waiting_, &u); }
+  void forget(line_user& u) { std::erase(waiting_, &u); }
 
  private:
   static constexpr std::size_t none = ~std::size_t(0);
@@ -66,9 +73,9 @@ class line {
     serving_ = true;
     while (!waiting_.empty() && free_at_ <= reactor_.now()) {
       std::size_t best = none;
-      detail::chunk_key key{};
+      chunk_key key{};
       for (std::size_t i = 0; i < waiting_.size();) {
-        const detail::chunk_key k = waiting_[i]->next_chunk();
+        const chunk_key k = waiting_[i]->next_chunk();
         if (k.bytes == 0) {
           waiting_.erase(waiting_.begin() + std::ptrdiff_t(i));
           continue;
@@ -77,7 +84,7 @@ class line {
         ++i;
       }
       if (best == none) break;
-      detail::line_user* u = waiting_[best];
+      line_user* u = waiting_[best];
       waiting_.erase(waiting_.begin() + std::ptrdiff_t(best));
       const nanoseconds start = free_at_ > key.since ? free_at_ : key.since;
       const nanoseconds took = duration(key.bytes);
@@ -96,7 +103,7 @@ class line {
 
   reactor& reactor_;
   u64 bits_per_second_;
-  std::vector<detail::line_user*> waiting_;
+  std::vector<line_user*> waiting_;
   nanoseconds free_at_ = 0;
   nanoseconds busy_ = 0;
   u64 bytes_ = 0;

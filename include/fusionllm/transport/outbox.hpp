@@ -17,9 +17,9 @@ enum class priority : u8 { control, tensor, bulk, last };
 struct outgoing {
   static constexpr std::size_t max_parts = 4;
 
-  frame_header header;
-  std::array<const_byte_span, max_parts> parts{};
-  std::vector<std::byte> owned;
+  frame_header header = {};
+  std::array<const_byte_span, max_parts> parts = {};
+  std::vector<std::byte> owned = {};
   priority level = priority::control;
   nanoseconds deadline = 0;  ///< any scale: only the order counts
   u64 tag = 0;               ///< given back by on_sent
@@ -31,10 +31,8 @@ struct outgoing {
   }
 };
 
-namespace detail {
-
 /// One frame on its way out: the bytes of `header`, then those of the parts.
-struct chunk {
+struct outgoing_chunk {
   encoded_header header;
   frame_header decoded;
   std::array<const_byte_span, outgoing::max_parts + 1> parts;
@@ -55,6 +53,7 @@ struct chunk_key {
   bool before(const chunk_key& o) const { return level != o.level ? level < o.level : deadline < o.deadline; }
 };
 
+/// The messages of one connection that wait to be sent.
 class outbox {
  public:
   explicit outbox(unsigned version = wire_version) : version_(version) {}
@@ -84,14 +83,14 @@ class outbox {
 
   chunk_key head(u64 cap) const {
     const entry& e = slots_[heap_.front()];
-    return {e.message.level, e.message.deadline, e.since, frame_header_bytes + std::min(cap, e.total - e.offset)};
+    return {e.message.level, e.message.deadline, e.since, frame_header_bytes + (std::min)(cap, e.total - e.offset)};
   }
 
   /// The next chunk, of at most `cap` bytes of payload. Not when empty.
-  chunk take(u64 cap) {
+  outgoing_chunk take(u64 cap) {
     const u32 slot = heap_.front();
     entry& e = slots_[slot];
-    chunk c;
+    outgoing_chunk c;
     c.slot = slot;
     c.level = e.message.level;
     c.decoded = e.message.header;
@@ -100,7 +99,7 @@ class outbox {
     c.decoded.total_length = e.total;
     if (c.decoded.raw_length == 0) c.decoded.raw_length = e.total;
     c.decoded.chunk_offset = e.offset;
-    const u64 length = std::min(cap, e.total - e.offset);
+    const u64 length = (std::min)(cap, e.total - e.offset);
     c.decoded.chunk_length = u32(length);
     slice(e, length, c);
     c.header = encode_frame(c.decoded, {c.parts.data(), c.count}, version_);
@@ -115,7 +114,7 @@ class outbox {
   }
 
   /// Frees a message whose last chunk has left; gives its tag.
-  u64 release(const chunk& c) {
+  u64 release(const outgoing_chunk& c) {
     entry& e = slots_[c.slot];
     const u64 tag = e.message.tag;
     e.message.owned.clear();
@@ -147,13 +146,13 @@ class outbox {
       return x.order > y.order;
     }
   };
-  static void slice(const entry& e, u64 length, chunk& c) {
+  static void slice(const entry& e, u64 length, outgoing_chunk& c) {
     u64 skip = e.offset;
     auto add = [&](const_byte_span part) {
       if (skip >= part.size()) return void(skip -= part.size());
       part = part.subspan(std::size_t(skip));
       skip = 0;
-      const std::size_t n = std::size_t(std::min<u64>(length, part.size()));
+      const std::size_t n = std::size_t((std::min<u64>)(length, part.size()));
       if (n == 0) return;
       c.parts[c.count++] = part.first(n);
       length -= n;
@@ -171,5 +170,4 @@ class outbox {
   unsigned version_;
 };
 
-}  // namespace detail
 }  // namespace fusionllm::inline v0

@@ -91,7 +91,7 @@ class session : public connection, public line_user, public std::enable_shared_f
     if (outbox_.empty() || state_ == state::idle || state_ == state::ended) return {};
     if (!carrier_ready()) return blocked_ = true, chunk_key{};
     chunk_key key = outbox_.head(chunk_);
-    key.since = std::max(key.since, ready_since_);
+    key.since = (std::max)(key.since, ready_since_);
     return key;
   }
   void grant(nanoseconds start, nanoseconds end) override {
@@ -154,14 +154,14 @@ class session : public connection, public line_user, public std::enable_shared_f
   /// May depart() be called now?
   virtual bool carrier_ready() = 0;
   /// Sends a frame, not before `release`. It has left the line at `left`. Reports departed(), never inside this call.
-  virtual void depart(chunk&& c, nanoseconds left, nanoseconds release) = 0;
+  virtual void depart(outgoing_chunk&& c, nanoseconds left, nanoseconds release) = 0;
   /// The last frame has left: let the other side see the end, wait a bounded time for its end, then lost().
   virtual void hang_up() = 0;
   /// Stop at once; call nothing any more.
   virtual void cut_off() = 0;
 
   // what a carrier reports
-  void departed(const chunk& c) {
+  void departed(const outgoing_chunk& c) {
     if (state_ == state::ended) return;
     const nanoseconds now = reactor_.now();
     --in_flight_;
@@ -177,7 +177,7 @@ class session : public connection, public line_user, public std::enable_shared_f
       if (c.decoded.kind == frame_kind::bye) {
         bye_left_ = true;
         const nanoseconds linger = opened_ ? second : 100 * millisecond;
-        set_deadline(std::min(options_.close_timeout, linger), [this] { lost(errc::ok, "the end was not answered"); });
+        set_deadline((std::min)(options_.close_timeout, linger), [this] { lost(errc::ok, "the end was not answered"); });
         hang_up();
       } else if (c.decoded.kind >= frame_kind::application && handler_) {
         handler_->on_sent(*this, tag);
@@ -270,7 +270,7 @@ class session : public connection, public line_user, public std::enable_shared_f
     while (!outbox_.empty() && carrier_ready()) launch(reactor_.now(), reactor_.now(), reactor_.now() + latency_);
   }
   void launch(nanoseconds start, nanoseconds left, nanoseconds release) {
-    if (in_flight_++ == 0) last_out_ = std::max(start, reactor_.now());
+    if (in_flight_++ == 0) last_out_ = (std::max)(start, reactor_.now());
     depart(outbox_.take(chunk_), left, release);
     watch();
   }
@@ -341,11 +341,8 @@ class session : public connection, public line_user, public std::enable_shared_f
   }
   void choose_chunk() {
     if (remote_.frame_cap == 0 || state_ != state::open) return;
-    chunk_ = std::min(options_.frames.frame_cap, remote_.frame_cap);
-    if (line_ && line_->bits_per_second() != 0) {
-      const u64 paced = u64(options_.chunk_time / microsecond) * (line_->bits_per_second() / 8) / 1'000'000;
-      chunk_ = std::clamp(paced, std::min(least_chunk, chunk_), chunk_);
-    }
+    chunk_ = (std::min)(options_.frames.frame_cap, remote_.frame_cap);
+    if (line_) chunk_ = paced_chunk(line_->bits_per_second(), options_.chunk_time, chunk_);
   }
 
   // ends
@@ -430,7 +427,7 @@ class session : public connection, public line_user, public std::enable_shared_f
       return lost(errc::timeout, "took nothing of a frame for " + in_seconds(bound));
     if (!inbox_.empty() && now - last_in_ >= bound)
       return lost(errc::timeout, "sent nothing of an unfinished message for " + in_seconds(bound));
-    const nanoseconds oldest = in_flight_ == 0 ? last_in_ : inbox_.empty() ? last_out_ : std::min(last_in_, last_out_);
+    const nanoseconds oldest = in_flight_ == 0 ? last_in_ : inbox_.empty() ? last_out_ : (std::min)(last_in_, last_out_);
     if (in_flight_ != 0 || !inbox_.empty()) arm_stall(oldest + bound);
   }
 

@@ -9,8 +9,6 @@
 #include "reactor.hpp"
 
 namespace fusionllm::inline v0 {
-namespace detail {
-
 class timer_queue {
  public:
   timer_queue() = default;
@@ -103,5 +101,4 @@ class timer_queue {
   std::size_t stale_ = 0;
 };
 
-}  // namespace detail
 }  // namespace fusionllm::inline v0

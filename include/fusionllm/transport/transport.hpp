@@ -98,16 +98,16 @@ class connection {
 using connection_ptr = std::shared_ptr<connection>;
 
 struct dial {
-  address to;
-  std::string whom;                  ///< for messages: who should be there
+  address to = {};
+  std::string whom = {};               ///< for messages: who should be there
   nanoseconds timeout = 5 * second;  ///< for all of it: name, connection, handshake
   bool retry = false;                ///< keep trying while nobody listens there
 };
 
 /// Every bound on waiting and memory, with its default.
 struct transport_options {
-  hello self;
-  frame_limits frames;
+  hello self = {};
+  frame_limits frames = {};
   u64 buffer_cap = 16 << 20;                 ///< bytes of unfinished messages without memory, per connection
   std::size_t open_messages = 256;           ///< unfinished messages, per connection
   std::size_t send_queue = 65536;            ///< messages, per connection
@@ -119,7 +119,7 @@ struct transport_options {
   unsigned version = wire_version;
   // sockets only
   bool insecure_network = false;             ///< bind and dial beyond loopback, unencrypted
-  address announce;                          ///< what others should dial; default: where it listens
+  address announce = {};                       ///< what others should dial; default: where it listens
   nanoseconds resolve_timeout = 3 * second;
 };
 

@@ -38,7 +38,7 @@ class virtual_reactor final : public reactor {
   u64 events() const { return events_; }
 
  private:
-  detail::timer_queue queue_;
+  timer_queue queue_;
   nanoseconds now_ = 0;
   u64 events_ = 0;
   bool stopped_ = false;
