@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder of one test, removed with what is in it.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace fusionllm_test {
+
+class temporary_folder {
+ public:
+  temporary_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "fusionllm_test_XXXXXX").string();
+    if (!::mkdtemp(name.data())) std::abort();
+    path_ = name;
+  }
+  ~temporary_folder() { std::filesystem::remove_all(path_); }
+  temporary_folder(const temporary_folder&) = delete;
+  temporary_folder& operator=(const temporary_folder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+  /// Writes a file and gives its path.
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return *this / name;
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream f(path_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(f), {}};
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace fusionllm_test
