@@ -42,8 +42,8 @@ class codec_of final : public codec {
     detail::check_extents(x.rows, x.columns, limits_, context);
     const i64 n = x.rows * x.columns;
     if (const i64 at = detail::first_non_finite_element(x.data, x.type, n); at >= 0) not_finite(x, at);
-    frame_header header{wire_id(), x.type, detail::restricts(context), context.known != nullptr, x.rows, x.columns, {}};
-    frame.resize(std::size_t(frame_header_bytes));
+    payload_header header{wire_id(), x.type, detail::restricts(context), context.known != nullptr, x.rows, x.columns, {}};
+    frame.resize(std::size_t(payload_header_bytes));
     if (as_bytes(x.type)) {
       header.difference = false;
       header.form = encode_bytes(x, context, frame);
@@ -65,9 +65,9 @@ class codec_of final : public codec {
 
   void decode(const_byte_span frame, const tensor_out& x, const link_context& context, mask* seen) override {
     detail::check_extents(x.rows, x.columns, limits_, context);
-    const frame_header header = frame_header::read(frame);
+    const payload_header header = payload_header::read(frame);
     check(header, i64(frame.size()), x, context);
-    const const_byte_span body = frame.subspan(std::size_t(frame_header_bytes));
+    const const_byte_span body = frame.subspan(std::size_t(payload_header_bytes));
     const i64 n = x.rows * x.columns;
     if (as_bytes(x.type)) {
       decode_bytes(header.form, body, x, context);
@@ -94,13 +94,13 @@ class codec_of final : public codec {
 
   i64 max_encoded_bytes(i64 rows, i64 columns, dtype type) const override {
     const i64 as_they_are = rows * columns * i64(size_of(type));
-    return frame_header_bytes + (as_bytes(type) ? as_they_are : compressor_.max_body_bytes({rows, columns, rows * columns}));
+    return payload_header_bytes + (as_bytes(type) ? as_they_are : compressor_.max_body_bytes({rows, columns, rows * columns}));
   }
 
   i64 encoded_bytes(i64 rows, i64 columns, i64 masked, bool even_rows) const override {
     matrix_extent e{rows, columns, rows * columns};
     if (masked >= 0 && masked < e.whole) e = detail::masked_extent(rows, e.whole, masked, even_rows);
-    return frame_header_bytes + compressor_.body_bytes(e);
+    return payload_header_bytes + compressor_.body_bytes(e);
   }
 
   i64 kept(i64 rows, i64 columns) const override {
@@ -166,7 +166,7 @@ class codec_of final : public codec {
     detail::place(body.data(), std::size_t(size), *context.forward, x.data);
   }
 
-  void check(const frame_header& h, i64 size, const tensor_out& x, const link_context& context) const {
+  void check(const payload_header& h, i64 size, const tensor_out& x, const link_context& context) const {
     if (h.wire_id != wire_id())
       fail(errc::protocol, "a frame of compressor ", int(h.wire_id), " where ", label(), " (", int(wire_id()),
            ") was expected: both ends of a link take the same plan");

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "../core/seat.hpp"
-#include "frame_header.hpp"
+#include "payload_header.hpp"
 
 namespace fusionllm::inline v0 {
 

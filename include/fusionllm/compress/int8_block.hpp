@@ -19,7 +19,7 @@ inline constexpr i64 int8_block = 64;
 /// largest / 127, or 0x8000 + c for 2^(c - 149) where that would be denormal. The largest value becomes 127 (64 to
 /// 127 in the second case). 0 for a block of zeros.
 constexpr u16 int8_scale_code(u32 largest_key) {
-  constexpr u32 least_normal = 0x037E0000u;  // the key of 127 * 2^-126
+  constexpr u32 least_normal = 0x03FE0000u;  // the key of 127 * 2^-126
   if (largest_key >= least_normal) return bfloat16(std::bit_cast<float>(largest_key) / 127.0f).bits;
   u64 quanta = largest_key & 0x7FFFFFu;  // the magnitude in units of 2^-149
   if (largest_key >> 23 != 0) quanta = (quanta | 0x800000u) << ((largest_key >> 23) - 1);

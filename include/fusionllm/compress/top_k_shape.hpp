@@ -4,7 +4,7 @@
 #pragma once
 
 #include "codec_options.hpp"
-#include "frame_header.hpp"
+#include "payload_header.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -44,7 +44,7 @@ inline top_k_shape shape_of_top_k(const matrix_extent& e, i64 thousandths, i64 k
     return s.bytes < raw.bytes ? s : raw;
   }
   if (thousandths <= 1000) return raw;
-  const i64 budget = e.whole * 4000 / thousandths - frame_header_bytes;
+  const i64 budget = e.whole * 4000 / thousandths - payload_header_bytes;
   for (value_coding coding : {value_coding::f32, value_coding::f16, values}) {
     if (coding == value_coding::f16 && values == value_coding::f32) continue;  // fp32 was asked for
     const top_k_shape dense = detail::sized_shape(e, coding, by_row, most);

@@ -17,7 +17,7 @@
 
 namespace fusionllm::inline v0 {
 
-inline constexpr i64 frame_header_bytes = 20;
+inline constexpr i64 payload_header_bytes = 20;
 
 /// What a compressor says about the body it wrote, and is told when it reads one.
 struct body_form {
@@ -28,7 +28,7 @@ struct body_form {
   i64 count = 0;           ///< entries in the body
 };
 
-struct frame_header {
+struct payload_header {
   u8 wire_id = 0;
   dtype type = dtype::f32;
   bool masked = false;      ///< the body is of the entries of the forward mask
@@ -51,11 +51,11 @@ struct frame_header {
   }
 
   /// Errors: errc::protocol when the bytes are too few or say what no header says.
-  static frame_header read(const_byte_span frame) {
-    if (i64(frame.size()) < frame_header_bytes)
-      fail(errc::protocol, "an encoded tensor has ", frame.size(), " bytes: its header alone has ", frame_header_bytes);
+  static payload_header read(const_byte_span frame) {
+    if (i64(frame.size()) < payload_header_bytes)
+      fail(errc::protocol, "an encoded tensor has ", frame.size(), " bytes: its header alone has ", payload_header_bytes);
     const auto byte = [&](std::size_t at) { return std::to_integer<u8>(frame[at]); };
-    frame_header h;
+    payload_header h;
     h.wire_id = byte(0);
     const bool known_values = byte(1) <= u8(value_coding::int8) || byte(1) == u8(value_coding::own);
     if (!known_values || byte(2) > u8(position_coding::elias_fano) || byte(3) > 7 || byte(4) > u8(dtype::int8) || byte(5) != 0)
