@@ -87,11 +87,8 @@ struct chain_step {
   }
   void draw(element_block<u32>& words, i64 begin) const {
     if constexpr (Link::random) {
-      if (!args.training) return words.clear();
-      for (int i = 0; i < chain_block; i += 4) {
-        const philox_block b = philox(key, u64(begin + i) / 4);
-        for (int j = 0; j < 4; ++j) words.v[i + j] = b.v[j];
-      }
+      if (args.training) random_words(words.v, chain_block, key, u64(begin));
+      else words.clear();
     }
   }
   void load_side(element_block<T>& y, i64 begin, int count) const {
@@ -100,37 +97,45 @@ struct chain_step {
       else y.clear();
     }
   }
-  static T at(scalar_part part, T x, const element_block<T>& y, T d, scalar_args& a, const element_block<u32>& words,
-              int i) {
-    if constexpr (Link::random) a.random = words.v[i];
-    if constexpr (Link::binary) return Link::at(part, x, y.v[i], d, a);
-    else return Link::at(part, x, T(0), d, a);
+  // r becomes one part of the link. What does not change within a block is a constant in the loop: it vectorizes.
+  template <scalar_part Part>
+  void apply(element_block<T>& r, const element_block<T>& x, const element_block<T>& y, const element_block<T>& d,
+             const element_block<u32>& words) const {
+    if (Link::random && args.training) apply<Part, true>(r, x, y, d, words);
+    else apply<Part, false>(r, x, y, d, words);
+  }
+  template <scalar_part Part, bool Draws>
+  void apply(element_block<T>& r, const element_block<T>& x, const element_block<T>& y, const element_block<T>& d,
+             const element_block<u32>& words) const {
+    scalar_args a = args;
+    if constexpr (Link::random) a.training = Draws;
+    for (int i = 0; i < chain_block; ++i) {
+      if constexpr (Draws) a.random = words.v[i];
+      r.v[i] = Link::at(Part, x.v[i], Link::binary ? y.v[i] : T(0), Part == scalar_part::value ? T(0) : d.v[i], a);
+    }
   }
   /// x becomes the link's value.
   void forward(element_block<T>& x, i64 begin, int count) const {
     element_block<T> y;
     element_block<u32> words;
-    scalar_args a = args;
     load_side(y, begin, count);
     draw(words, begin);
-    for (int i = 0; i < chain_block; ++i) x.v[i] = at(scalar_part::value, x.v[i], y, T(0), a, words, i);
+    apply<scalar_part::value>(x, x, y, x, words);
   }
   /// d becomes the cotangent of the link's first input x; that of the second is stored where it is wanted.
   void backward(const element_block<T>& x, element_block<T>& d, i64 begin, int count) const {
     element_block<T> y;
     element_block<u32> words;
-    scalar_args a = args;
     load_side(y, begin, count);
     draw(words, begin);
     if constexpr (Link::binary) {
       if (d_side) {
         element_block<T> second;
-        for (int i = 0; i < chain_block; ++i)
-          second.v[i] = at(scalar_part::d_second, x.v[i], y, d.v[i], a, words, i);
+        apply<scalar_part::d_second>(second, x, y, d, words);
         second.store(d_side, d_side_partial, begin, count);
       }
     }
-    for (int i = 0; i < chain_block; ++i) d.v[i] = at(scalar_part::d_first, x.v[i], y, d.v[i], a, words, i);
+    apply<scalar_part::d_first>(d, x, y, d, words);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "../core/philox.hpp"
 #include "../graph/sequence.hpp"
+#include "exponential.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -16,7 +17,7 @@ struct dropout_op : operator_base {
   FL_HD static constexpr T apply(scalar_part part, T x, T, T d, const scalar_args& a) {
     const T value = part == scalar_part::value ? x : d;
     if (!a.training) return value;
-    return uniform(a.random) >= float(a.attr.x) ? value * T(1 / (1 - a.attr.x)) : T(0);
+    return choose(uniform(a.random) >= float(a.attr.x), value * T(1 / (1 - a.attr.x)), T(0));
   }
 };
 

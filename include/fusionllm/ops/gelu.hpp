@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Gaussian error linear unit in its tanh form (Hendrycks and Gimpel, arXiv 1606.08415), as GPT-2 uses it:
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+// x/2 (1 + tanh(u)) with u = sqrt(2/pi) (x + 0.044715 x^3), computed as x / (1 + exp(-2u)), which loses no digits where
+// tanh is near -1.
 #pragma once
 
-#include <cmath>
-
 #include "../graph/sequence.hpp"
+#include "exponential.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -17,12 +17,13 @@ struct gelu_op : operator_base {
   static constexpr u64 flops_backward_input(const op_view& v) { return 15 * u64(v.out.count()); }
   template <class T>
   FL_HD static T apply(scalar_part part, T x, T, T d, const scalar_args&) {
-    const T scale = T(0.7978845608028653558798921198687637);  // sqrt(2/pi)
+    const T scale = T(2 * 0.7978845608028653558798921198687637);  // 2 sqrt(2/pi)
     const T cubic = T(0.044715);
-    const T t = std::tanh(scale * (x + cubic * x * x * x));
-    if (part == scalar_part::value) return T(0.5) * x * (T(1) + t);
+    const T e = exponential(-scale * (x + cubic * x * x * x));
+    const T s = T(1) / (T(1) + e);
+    if (part == scalar_part::value) return x * s;
     const T slope = scale * (T(1) + T(3) * cubic * x * x);
-    return d * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
+    return d * (s + x * s * (e * s) * slope);  // e s = 1 - s
   }
 };
 
