@@ -3,7 +3,6 @@
 // same bits on every device.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <type_traits>
 
@@ -12,12 +11,14 @@
 
 namespace fusionllm::inline v0 {
 
+// __builtin_bit_cast: std::bit_cast is not for device code without a flag of nvcc.
+
 /// a if c, else b, without a branch: compilers do not vectorize a loop in which they have made one of it.
 template <class T>
 FL_HD constexpr T choose(bool c, T a, T b) {
   using bits = std::conditional_t<sizeof(T) == 4, u32, u64>;
   const bits mask = bits(0) - bits(c);
-  return std::bit_cast<T>((std::bit_cast<bits>(a) & mask) | (std::bit_cast<bits>(b) & ~mask));
+  return __builtin_bit_cast(T, (__builtin_bit_cast(bits, a) & mask) | (__builtin_bit_cast(bits, b) & ~mask));
 }
 
 /// exp(x) to about one unit in the last place; x is limited to [-87, 88], where exp leaves the normal numbers.
@@ -35,8 +36,8 @@ FL_HD inline float exponential(float x) {
   p = p * r + 1.0f / 6;
   p = p * r + 0.5f;
   p = p * (r * r) + r + 1.0f;
-  const u32 exponent = (std::bit_cast<u32>(shifted) + 127u) << 23;  // the constant's own bits are shifted out
-  return p * std::bit_cast<float>(exponent);
+  const u32 exponent = (__builtin_bit_cast(u32, shifted) + 127u) << 23;  // the constant's own bits are shifted out
+  return p * __builtin_bit_cast(float, exponent);
 }
 FL_HD inline double exponential(double x) { return std::exp(x); }
 
