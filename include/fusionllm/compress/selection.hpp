@@ -91,7 +91,7 @@ class top_k_selector {
   bool select_sampled(const float* x, i64 n, i64 k, thread_team* team, u32* positions) {
     const u32 key = sampled_key(x, n, k);
     const int size = team == nullptr ? 1 : team->size();
-    const i64 capacity = std::min(2 * k + 4 * sample_size, n);
+    const i64 capacity = (std::min)(2 * k + 4 * sample_size, n);
     reserve(size, capacity);
     on_all(team, [&](int rank, int members) {
       const i64 begin = part(n, rank, members), end = part(n, rank + 1, members);
@@ -139,14 +139,14 @@ class top_k_selector {
       found_[std::size_t(rank)] = scan_->largest(x + begin, part(n, rank + 1, members) - begin);
     });
     const u32 largest = u32(*std::max_element(found_.begin(), found_.begin() + size));
-    const magnitude_cut cut = find_cut(count, n, k, largest, sampled_key(x, n, std::min(k, n - n / 16)));
+    const magnitude_cut cut = find_cut(count, n, k, largest, sampled_key(x, n, (std::min)(k, n - n / 16)));
     counts(cut.key);
     reached_ = found_;
     counts(cut.key + 1);
     i64 begin_at = 0, ties = cut.ties;
     for (int rank = 0; rank < size; ++rank) {  // each member learns its ties and where its positions begin
       const std::size_t r = std::size_t(rank);
-      const i64 equal = std::min(reached_[r] - found_[r], ties);
+      const i64 equal = (std::min)(reached_[r] - found_[r], ties);
       ties -= equal;
       reached_[r] = equal;
       const i64 mine = found_[r] + equal;

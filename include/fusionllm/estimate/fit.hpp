@@ -77,7 +77,7 @@ inline fitted fit_columns(std::span<const fit_point> points, unsigned columns) {
   const std::size_t n = used.size();
   std::array<double, 3> scale{};
   for (std::size_t k : used) {
-    for (const fit_point& p : points) scale[k] = std::max(scale[k], p.x[k] / p.took);
+    for (const fit_point& p : points) scale[k] = (std::max)(scale[k], p.x[k] / p.took);
     if (!(scale[k] > 0)) return {};
   }
   double a[3][4] = {};
@@ -173,7 +173,7 @@ inline path fit_path(std::span<const link_probe> probes) {
   for (const link_probe& p : probes) {
     if (p.took <= 0) fail(errc::topology, "a probe of ", p.bytes, " bytes took ", p.took, " ns, expected more than 0");
     sizes.push_back({0, p.bytes, p.took});
-    largest = std::max(largest, p.bytes);
+    largest = (std::max)(largest, p.bytes);
   }
   if (largest == 0) fail(errc::topology, "no probe of a link carried bytes: its bandwidth cannot be told");
   const auto points = detail::medians_by_size(std::move(sizes));

@@ -89,11 +89,11 @@ class progress final : public event_sink {
     std::string line(text);
     const int cells = width_ - int(line.size()) - 3;
     if (cells >= 5) {
-      const int room = std::min(cells, 40);
-      const int full = e.steps ? int(u64(room) * std::min(e.step, e.steps) / e.steps) : 0;
+      const int room = (std::min)(cells, 40);
+      const int full = e.steps ? int(u64(room) * (std::min)(e.step, e.steps) / e.steps) : 0;
       line = "[" + std::string(std::size_t(full), '#') + std::string(std::size_t(room - full), '.') + "]" + line;
     }
-    line.resize(std::size_t(std::max(width_ - 1, 1)), ' ');
+    line.resize(std::size_t((std::max)(width_ - 1, 1)), ' ');
     std::fprintf(out_, "\r%s", line.c_str());
     std::fflush(out_);
     open_ = true;

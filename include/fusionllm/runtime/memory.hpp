@@ -60,10 +60,10 @@ inline u64 pack(std::vector<packed_value*> values) {
     u64 at = 0;
     for (auto [begin, end] : taken) {
       if (at + aligned(v->bytes) <= begin) break;
-      at = std::max(at, end);
+      at = (std::max)(at, end);
     }
     v->offset = at;
-    total = std::max(total, at + aligned(v->bytes));
+    total = (std::max)(total, at + aligned(v->bytes));
     placed.push_back(v);
   }
   return total;

@@ -93,10 +93,10 @@ class layout_builder {
 
   void touch(int value, u64 size, int instant) {
     packed_value& v = values_[std::size_t(value)];
-    v.bytes = std::max(v.bytes, size);
+    v.bytes = (std::max)(v.bytes, size);
     if (v.last < v.first) v.first = v.last = instant;
-    v.first = std::min(v.first, instant);
-    v.last = std::max(v.last, instant);
+    v.first = (std::min)(v.first, instant);
+    v.last = (std::max)(v.last, instant);
   }
 
   void touch_edges(const task& t, int id) {
@@ -125,7 +125,7 @@ class layout_builder {
 
   void note_workspace(int n) {
     const kernel_table* k = kernels_[std::size_t(n)];
-    if (k && k->workspace_bytes) layout_.workspace_bytes = std::max(layout_.workspace_bytes, k->workspace_bytes(g_.view(n, bounds_)));
+    if (k && k->workspace_bytes) layout_.workspace_bytes = (std::max)(layout_.workspace_bytes, k->workspace_bytes(g_.view(n, bounds_)));
   }
 
   void backward_task(const task& t, int id) {
@@ -199,9 +199,9 @@ class layout_builder {
     if (a == b) return;
     layout_.places[std::size_t(a)].root = b;
     packed_value &x = values_[std::size_t(a)], &y = values_[std::size_t(b)];
-    y.bytes = std::max(x.bytes, y.bytes);
-    y.first = std::min(x.first, y.first);
-    y.last = std::max(x.last, y.last);
+    y.bytes = (std::max)(x.bytes, y.bytes);
+    y.first = (std::min)(x.first, y.first);
+    y.last = (std::max)(x.last, y.last);
     x.last = x.first - 1;
   }
 

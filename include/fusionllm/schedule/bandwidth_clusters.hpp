@@ -25,7 +25,7 @@ namespace detail {
 
 // Bytes per second that get through both ways.
 inline u64 mutual_bandwidth(const cluster& c, int a, int b) {
-  return std::min(c.between(a, b).bytes_per_second, c.between(b, a).bytes_per_second);
+  return (std::min)(c.between(a, b).bytes_per_second, c.between(b, a).bytes_per_second);
 }
 
 inline peer_groups relabeled(const peer_groups& g) {

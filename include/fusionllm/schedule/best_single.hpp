@@ -17,7 +17,7 @@ inline void consider_singles(const step_profile& f, plan_judge& judge) {
   for (int peer = 0; peer < costs.peers(); ++peer) {
     i64 load = 0;
     for (int i : f.order()) load = plus(load, f.both(peer, i));
-    const i64 memory = i64(std::min(costs.machines().peers[std::size_t(peer)].memory_bytes, u64(never)));
+    const i64 memory = i64((std::min)(costs.machines().peers[std::size_t(peer)].memory_bytes, u64(never)));
     if (alike.insert({load, costs.update(peer, 1'000'000), memory}).second)
       judge.consider(chain_plan(f, {{peer}}, {0, int(f.order().size())}));
   }

@@ -38,8 +38,8 @@ class chain {
       i64 room = never;
       std::vector<i64> load(cuts);
       for (int peer : t) {
-        room = std::min(room, i64(std::min(machine_of(peer).memory_bytes, u64(never))));
-        for (std::size_t c = 0; c < cuts; ++c) load[c] = std::max(load[c], load_[std::size_t(peer) * cuts + c]);
+        room = (std::min)(room, i64((std::min)(machine_of(peer).memory_bytes, u64(never))));
+        for (std::size_t c = 0; c < cuts; ++c) load[c] = (std::max)(load[c], load_[std::size_t(peer) * cuts + c]);
       }
       p.room.push_back(room);
       p.load.insert(p.load.end(), load.begin(), load.end());
@@ -58,7 +58,7 @@ class chain {
   /// Micro-batches in flight that a chain of so many stages may have to hold.
   int most_slots(int stages) const {
     const planning_problem& q = f_.problem();
-    return q.schedule == schedule_kind::gpipe ? q.micro_batches : std::min(q.micro_batches, 2 * stages - 1);
+    return q.schedule == schedule_kind::gpipe ? q.micro_batches : (std::min)(q.micro_batches, 2 * stages - 1);
   }
 
   plan plan_of(const partition& x, const std::vector<peer_team>& teams) const {
@@ -127,7 +127,7 @@ class chain {
     i64 sum = 0;
     int k = 0;
     for (int p : positions_) {
-      for (; k < p; ++k) sum = std::min(never / 4, sum + f_.both(peer, f_.order()[std::size_t(k)]));
+      for (; k < p; ++k) sum = (std::min)(never / 4, sum + f_.both(peer, f_.order()[std::size_t(k)]));
       load_.push_back(sum);
     }
   }
@@ -145,8 +145,8 @@ class chain {
 
   int slowest_hop(const peer_team& a, const peer_team& b) {
     int worst = -1;
-    for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
-      const int h = hops_.of(a[i * a.size() / std::max(a.size(), b.size())], b[i * b.size() / std::max(a.size(), b.size())]);
+    for (std::size_t i = 0; i < (std::max)(a.size(), b.size()); ++i) {
+      const int h = hops_.of(a[i * a.size() / (std::max)(a.size(), b.size())], b[i * b.size() / (std::max)(a.size(), b.size())]);
       if (worst < 0 || hops_.span(h, cheapest_) > hops_.span(worst, cheapest_)) worst = h;
     }
     return worst;

@@ -25,7 +25,7 @@ class dispatcher {
       if (p.replica_of(stage, m) == replica) mine_.push_back(m);
     for (int t : order_) forward_tasks_ += !prog.tasks[std::size_t(t)].backward;
     slots_ = slots > 0 ? slots : default_slots();
-    slots_ = std::min(slots_, int(mine_.size()));
+    slots_ = (std::min)(slots_, int(mine_.size()));
     arrived_.resize(prog.edges.size() * std::size_t(p.micro_batches));
     progress_.resize(mine_.size());
     begin_step();
@@ -90,7 +90,7 @@ class dispatcher {
     if (kind_ == schedule_kind::gpipe) return int(mine_.size());
     int last = 0;
     for (const auto& t : program_->tasks)
-      if (!t.backward) last = std::max(last, t.depth);
+      if (!t.backward) last = (std::max)(last, t.depth);
     const int first = forward_tasks_ ? program_->tasks[std::size_t(order_[0])].depth : 0;
     return 2 * (last - first) + 1;
   }

@@ -53,7 +53,7 @@ class hop_table {
       const u64 tensors = f_.crossing(positions_[c]).size(), overhead = tensors * q.costs->message_overhead();
       const u64 there = bytes_[k.codec_there * positions_.size() + c] + overhead;
       const u64 back = bytes_[k.codec_back * positions_.size() + c] + overhead;
-      busy_.push_back(tensors == 0 ? 0 : std::max(k.there.occupancy(there), k.back.occupancy(back)));
+      busy_.push_back(tensors == 0 ? 0 : (std::max)(k.there.occupancy(there), k.back.occupancy(back)));
       span_.push_back(tensors == 0 ? 0 : plus(k.there.transfer(there), k.back.transfer(back)));
     }
     return int(kinds_.size()) - 1;

@@ -31,7 +31,7 @@ inline std::vector<memory_need> memory_of(const step_profile& f, const plan& p, 
     const std::size_t s = std::size_t(p.stage_of[std::size_t(i)]);
     kept[s] += f.kept_bytes(i);
     // Output and cotangents of an operator at work, beside what is kept.
-    passing[s] = std::max(passing[s], f.cost(i).workspace_bytes + 2 * f.cost(i).output_bytes);
+    passing[s] = (std::max)(passing[s], f.cost(i).workspace_bytes + 2 * f.cost(i).output_bytes);
   }
   for (const edge& e : prog.edges)
     if (e.kind == edge_kind::activation && f.kept(e.node)) kept[std::size_t(e.to)] += f.cost(e.node).output_bytes;

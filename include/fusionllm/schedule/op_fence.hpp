@@ -24,7 +24,7 @@ namespace detail {
 class fence_search {
  public:
   fence_search(const step_profile& f, int least_peers)
-      : f_(f), chain_(f), least_peers_(least_peers), judge_(f, std::max(2, least_peers)), small_(f.problem().peers() <= 5) {}
+      : f_(f), chain_(f), least_peers_(least_peers), judge_(f, (std::max)(2, least_peers)), small_(f.problem().peers() <= 5) {}
 
   /// The fastest plan over several peers, if any can run.
   const plan_judge& run() {
@@ -136,7 +136,7 @@ class fence_search {
       const std::size_t p = std::size_t(chain_.positions()[c]);
       if (p < f_.order().size() && f_.order()[p] <= last) tail = int(c);
     }
-    const int stride = small_ ? 1 : std::max(1, int(chain_.positions().size()) / (2 * f_.problem().peers()));
+    const int stride = small_ ? 1 : (std::max)(1, int(chain_.positions().size()) / (2 * f_.problem().peers()));
     for (int k = 0; k < (small_ ? 12 : 3) && tail - k * stride > int(chain_.positions().size()) / 2; ++k)
       ends_.push_back(tail - k * stride);
     return !ends_.empty();

@@ -33,7 +33,7 @@ class order_finder {
     nanoseconds sum = 0, busiest = 0;
     for (std::size_t i = 0; i + 1 < o.size(); ++i) {
       sum = plus(sum, span_[index(o[i], o[i + 1])]);
-      busiest = std::max(busiest, busy_[index(o[i], o[i + 1])]);
+      busiest = (std::max)(busiest, busy_[index(o[i], o[i + 1])]);
     }
     return plus(sum, busiest > never / rounds_ ? never : busiest * rounds_);
   }
@@ -100,7 +100,7 @@ class order_finder {
     for (std::size_t g = 0; g < members.size(); ++g) {
       if (taken[g]) continue;
       nanoseconds cost = never;
-      for (int peer : members[g]) cost = std::min(cost, cost_[index(from, peer)]);
+      for (int peer : members[g]) cost = (std::min)(cost, cost_[index(from, peer)]);
       if (best < 0 || cost < least) {
         best = int(g);
         least = cost;

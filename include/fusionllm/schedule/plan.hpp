@@ -66,7 +66,7 @@ inline void check(const plan& p, const graph_view& g, int peer_count) {
   if (p.micro_batches < 1) fail(errc::plan, "micro_batches is ", p.micro_batches, ", expected 1 or more");
   if (p.groups < 1 || p.groups > p.micro_batches)
     fail(errc::plan, "groups is ", p.groups, ", expected 1 to micro_batches = ", p.micro_batches);
-  std::vector<int> seen(std::size_t(std::max(peer_count, 0)), -1);
+  std::vector<int> seen(std::size_t((std::max)(peer_count, 0)), -1);
   for (int s = 0; s < p.stages(); ++s) {
     const auto& replicas = p.peers[std::size_t(s)];
     if (replicas.empty()) fail(errc::plan, "stage ", s, " has no peer");

@@ -100,7 +100,7 @@ class program_builder {
     int d = 0;
     for (int in : o.in)
       if (in >= 0 && !g_.nodes[std::size_t(in)].op->placeholder)
-        d = std::max(d, depth[std::size_t(in)] + (stage(in) != stage(i)));
+        d = (std::max)(d, depth[std::size_t(in)] + (stage(in) != stage(i)));
     depth[std::size_t(i)] = d;
     task_at(stage(i), false, d).nodes.push_back(i);
     for (int in : o.in) {
@@ -137,7 +137,7 @@ class program_builder {
     }
     int d = 0;
     for (const need& x : needs)
-      if (x.source != i) d = std::max(d, back[std::size_t(x.source)] + (stage(x.source) != stage(i)));
+      if (x.source != i) d = (std::max)(d, back[std::size_t(x.source)] + (stage(x.source) != stage(i)));
     back[std::size_t(i)] = d;
     task_at(stage(i), true, d).nodes.push_back(i);
     for (const need& x : needs) {

@@ -205,12 +205,12 @@ class step_replay {
     const path& link = costs_.link(m.from, m.to);
     m.bytes += costs_.message_overhead();
     nanoseconds& link_free = link_free_[std::size_t(m.from) * std::size_t(costs_.peers()) + std::size_t(m.to)];
-    m.start = std::max(ready, link_free);
+    m.start = (std::max)(ready, link_free);
     const int up = costs_.machines().peers[std::size_t(m.from)].site, down = costs_.machines().peers[std::size_t(m.to)].site;
     const u64 up_rate = up == down ? 0 : costs_.machines().sites[std::size_t(up)].up;
     const u64 down_rate = up == down ? 0 : costs_.machines().sites[std::size_t(down)].down;
-    if (up_rate) m.start = std::max(m.start, up_free_[std::size_t(up)]);
-    if (down_rate) m.start = std::max(m.start, down_free_[std::size_t(down)]);
+    if (up_rate) m.start = (std::max)(m.start, up_free_[std::size_t(up)]);
+    if (down_rate) m.start = (std::max)(m.start, down_free_[std::size_t(down)]);
     m.sent = m.start + link.occupancy(m.bytes);
     link_free = m.sent;
     if (up_rate) up_free_[std::size_t(up)] = m.start + path{0, up_rate}.occupancy(m.bytes);

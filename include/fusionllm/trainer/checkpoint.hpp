@@ -76,7 +76,7 @@ class checkpoint_folder {
   /// Removes all but the newest `count` checkpoints.
   void keep_newest(i64 count) const {
     auto all = steps();
-    for (std::size_t i = 0; i + std::size_t(std::max(count, i64(1))) < all.size(); ++i) ::unlink(file_of(all[i]).c_str());
+    for (std::size_t i = 0; i + std::size_t((std::max)(count, i64(1))) < all.size(); ++i) ::unlink(file_of(all[i]).c_str());
   }
 
  private:

@@ -16,8 +16,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     now[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
+      now[j] = (std::min)({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = (std::min)(now[j], before[j - 2] + 1);
     }
     std::swap(before, last);
     std::swap(last, now);
@@ -48,9 +48,9 @@ class nearest_name {
 inline std::string nearest_text(std::string_view wanted, std::string_view names, char between) {
   nearest_name n(wanted);
   while (!names.empty()) {
-    const auto end = std::min(names.find(between), names.size());
+    const auto end = (std::min)(names.find(between), names.size());
     n.offer(names.substr(0, end));
-    names.remove_prefix(std::min(end + 1, names.size()));
+    names.remove_prefix((std::min)(end + 1, names.size()));
   }
   return n.text();
 }

@@ -47,7 +47,7 @@ class text_data final : public data_source {
   i64 validation_samples() const { return validation_tokens() > 0 ? (validation_tokens() - 1) / options_.time : 0; }
   /// Whole batches of them; one batch that repeats samples where there are fewer than its rows.
   i64 validation_batches() const override {
-    return validation_samples() == 0 ? 0 : std::max(i64(1), validation_samples() / options_.rows);
+    return validation_samples() == 0 ? 0 : (std::max)(i64(1), validation_samples() / options_.rows);
   }
 
   void fill(u64 step, i64 begin, i64 end, std::span<const output_span> inputs) const override {
