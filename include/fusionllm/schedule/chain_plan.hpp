@@ -10,14 +10,19 @@ namespace fusionllm::inline v0 {
 /// The peers of one stage: one, or several of one site that are replicas.
 using peer_team = std::vector<int>;
 
-/// Fills in what follows from stages and peers: the batch's cuts as the problem says, for model inputs the stage of
-/// their first consumer, and a codec for every directed pair of peers that exchanges tensors.
-inline void complete(const planning_problem& problem, plan& p) {
-  const graph_view& g = problem.graph;
+/// Gives model inputs the stage of their first consumer: that is where they are loaded.
+inline void place_inputs(const graph_view& g, plan& p) {
   for (int i = g.size() - 1; i >= 0; --i)
     for (int in : g.nodes[std::size_t(i)].in)
       if (in >= 0 && g.nodes[std::size_t(in)].op->placeholder) p.stage_of[std::size_t(in)] = p.stage_of[std::size_t(i)];
   for (int& s : p.stage_of) s = s < 0 ? 0 : s;  // an input that nobody reads
+}
+
+/// Fills in what follows from stages and peers: how the problem cuts the batch, places of model inputs, and a
+/// codec for every directed pair of peers that exchanges tensors.
+inline void complete(const planning_problem& problem, plan& p) {
+  const graph_view& g = problem.graph;
+  place_inputs(g, p);
   p.micro_batches = problem.micro_batches;
   p.groups = problem.groups;
   p.schedule = problem.schedule;
