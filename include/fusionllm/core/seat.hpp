@@ -7,5 +7,9 @@ namespace fusionllm::inline v0 {
 
 /// What turns tensors into bytes on a link; may hold a list, from which configuration chooses.
 struct compressor_seat {};
+/// What computes.
+struct device_seat {};
+/// What carries messages between peers.
+struct transport_seat {};
 
 }  // namespace fusionllm::inline v0

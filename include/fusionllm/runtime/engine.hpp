@@ -52,8 +52,10 @@ struct engine_options {
   sizes bounds;                      ///< of one micro-batch
   optimizer_settings optimizer;
   codec_factory make_codec;
-  /// Time to hold each task in emulation; empty: none.
-  std::function<nanoseconds(const task&, const sizes&)> modelled;
+  /// Emulation: how long each task of the program and the update take with a full micro-batch; empty: none.
+  std::vector<nanoseconds> holds;
+  nanoseconds update_hold = 0;
+  std::vector<std::string> names;    ///< of peers, for errors; empty: their numbers
   u32 epoch = 0;
 };
 
@@ -116,6 +118,7 @@ class engine {
         fail(errc::protocol, "message of kind ", int(h.kind), ", edge ", h.edge, ", micro-batch ", h.micro_batch, ", step ",
              h.step, " came twice from peer ", h.source);
     stored_.push_back({h, b});
+    ++progress_;
     if (phase_ == phase::idle || h.step != step_) return;
     if (is_tensor(h.kind)) dispatcher_.arrived(int(h.edge), int(h.micro_batch));
     pump();
@@ -138,6 +141,8 @@ class engine {
   const std::vector<link_traffic>& traffic() const { return traffic_; }
   bool busy() const { return working_; }
 
+  /// Grows with everything that happens: a wait without progress can be told from a long step.
+  u64 progress() const { return progress_; }
   /// Peers that this one is waiting for and what they owe, for errors; empty while it works or is idle.
   std::string waiting_for() const {
     if (working_ || phase_ == phase::idle) return "";
@@ -145,28 +150,28 @@ class engine {
     if (phase_ == phase::tasks) {
       if (const auto b = dispatcher_.blocked_on_edge()) {
         const edge& e = program_.edges[std::size_t(b->task)];
-        s << "peer " << plan_.peer_of(e.from, b->micro_batch) << " for the "
+        s << title(plan_.peer_of(e.from, b->micro_batch)) << " for the "
           << (e.kind == edge_kind::activation ? "activation" : "cotangent") << " of node " << e.node << " ("
           << g_.nodes[std::size_t(e.node)].scope.view() << ' ' << g_.nodes[std::size_t(e.node)].op->name
           << "), micro-batch " << b->micro_batch;
       }
     } else if (phase_ == phase::chain) {
-      s << "peer " << previous_replica() << " for gradients of its replica";
+      s << title(previous_replica()) << " for gradients of its replica";
     } else if (phase_ == phase::totals) {
       for (const auto& x : store_.parameters())
         if (const int from = missing_total(x); from >= 0) {
-          s << "peer " << from << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
+          s << title(from) << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
           break;
         }
     } else if (phase_ == phase::verdict) {
-      if (options_.self != leader_) s << "peer " << leader_ << ", the leader, for its verdict";
+      if (options_.self != leader_) s << title(leader_) << ", the leader, for its verdict";
       else
         for (std::size_t i = 0; i < members_.size(); ++i)
-          if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << "peer " << members_[i] << " for its summary";
+          if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << title(members_[i]) << " for its summary";
     } else {
       for (const auto& x : store_.parameters())
         if (!x.primary && !find(frame_kind::parameter, u32(x.parameter), 0)) {
-          s << "peer " << owners_[std::size_t(x.parameter)].primary << " for new values of "
+          s << title(owners_[std::size_t(x.parameter)].primary) << " for new values of "
             << g_.params[std::size_t(x.parameter)].path.view();
           break;
         }
@@ -184,6 +189,9 @@ class engine {
 
   static bool is_tensor(frame_kind k) { return k == frame_kind::activation || k == frame_kind::cotangent; }
 
+  std::string title(int peer) const {
+    return options_.names.empty() ? "peer " + std::to_string(peer) : options_.names[std::size_t(peer)];
+  }
   int replica_index() const {
     const auto& r = plan_.peers[std::size_t(stage_)];
     return int(std::find(r.begin(), r.end(), options_.self) - r.begin());
@@ -310,6 +318,7 @@ class engine {
     working_ = true;
     queue_.submit(std::move(work), modelled, [this, then](const completion& c) {
       working_ = false;
+      ++progress_;
       computed_ += c.measured;
       if (c.failure) return fail_with(c.failure);
       then();
@@ -354,7 +363,8 @@ class engine {
     }
     const auto& mine = dispatcher_.micro_batches();
     position_ = int(std::lower_bound(mine.begin(), mine.end(), running_.micro_batch) - mine.begin());
-    const nanoseconds hold = options_.modelled ? options_.modelled(t, compute_.sizes_of(running_.micro_batch)) : 0;
+    nanoseconds hold = options_.holds.empty() ? 0 : options_.holds[std::size_t(running_.task)];
+    hold = hold / options_.bounds.batch * compute_.sizes_of(running_.micro_batch).batch;
     submit([this] { compute_.run(running_, position_, in_, out_); }, hold, [this] { finish_task(); });
   }
 
@@ -505,19 +515,18 @@ class engine {
       verdict_.decode(bytes_of(*s));
       drop(s);
     }
-    submit([this] { update(); }, 0, [this] { finish_update(); });
+    submit([this] { update(); }, options_.update_hold, [this] { finish_update(); });
   }
   void update() {
     if (verdict_.skipped) return;
-    update_scalars s = scalars_at(options_.optimizer, step_, verdict_.gradient_scale);
+    const update_scalars s = scalars_at(options_.optimizer, step_, verdict_.gradient_scale);
     for (auto& x : store_.parameters()) {
       if (!x.primary) continue;
       const parameter_info& info = g_.params[std::size_t(x.parameter)];
-      s.decay = info.decays ? options_.optimizer.weight_decay : 0;
       const i64 n = i64(info.count());
       if (options_.optimizer.kind == optimizer_kind::adamw)
-        device_.vectors->adamw(*device_.context, x.weight, x.gradient, x.m, x.v, n, s);
-      else device_.vectors->sgd(*device_.context, x.weight, x.gradient, x.m, n, s);
+        device_.vectors->adamw(*device_.context, x.weight, x.gradient, x.m, x.v, n, info.decays, s);
+      else device_.vectors->sgd(*device_.context, x.weight, x.gradient, x.m, n, info.decays, s);
     }
   }
   void finish_update() {
@@ -587,6 +596,7 @@ class engine {
 
   const step_data* data_ = nullptr;
   u64 step_ = 0;
+  u64 progress_ = 0;
   phase phase_ = phase::idle;
   bool working_ = false;
   nanoseconds began_ = 0, computed_ = 0;

@@ -18,9 +18,8 @@ struct optimizer_settings {
   double minimum_rate = 0;
   u64 warmup_steps = 0;
   u64 total_steps = 0;          ///< 0: the rate stays at learning_rate after the warm-up
-  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  adamw_settings adamw;         ///< its weight decay is also sgd's
   double momentum = 0.9;        ///< sgd
-  double weight_decay = 0.1;    ///< of parameters that decay
   double clip_norm = 1.0;       ///< of the gradient of all parameters together; 0: no clipping
 };
 
@@ -38,18 +37,9 @@ inline double clip_scale(const optimizer_settings& o, double norm) {
   return o.clip_norm > 0 && norm > o.clip_norm ? o.clip_norm / norm : 1.0;
 }
 
-/// The numbers of the update at the end of `step`, without a parameter's decay.
+/// The numbers of the update at the end of `step`.
 inline update_scalars scalars_at(const optimizer_settings& o, u64 step, double gradient_scale) {
-  update_scalars s;
-  s.learning_rate = learning_rate_at(o, step);
-  s.beta1 = o.beta1;
-  s.beta2 = o.beta2;
-  s.epsilon = o.epsilon;
-  s.correction1 = 1 - std::pow(o.beta1, double(step + 1));
-  s.correction2 = 1 - std::pow(o.beta2, double(step + 1));
-  s.momentum = o.momentum;
-  s.gradient_scale = gradient_scale;
-  return s;
+  return {step, learning_rate_at(o, step), gradient_scale, o.momentum, o.adamw};
 }
 
 }  // namespace fusionllm::inline v0

@@ -113,9 +113,9 @@ class checkpoint_writer {
     }
   }
   void write_padded(const void* data, std::size_t size) {
-    static constexpr char zeros[8] = {};
+    static constexpr char nothing[8] = {};
     write(data, size);
-    write(zeros, std::size_t(detail::padded(size)) - size);
+    write(nothing, std::size_t(detail::padded(size)) - size);
   }
 
   std::string path_, part_;

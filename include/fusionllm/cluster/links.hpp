@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The connections of one node of a run: each hears a heartbeat at a fixed interval, and one that has been silent for too
+// long is reported by name. What a process computes does not delay its heartbeats: they come from its protocol's thread.
+#pragma once
+
+#include <vector>
+
+#include "../transport/transport.hpp"
+#include "bounded_archive.hpp"
+#include "control.hpp"
+
+namespace fusionllm::inline v0 {
+
+class watched_links {
+ public:
+  watched_links(reactor& loop, nanoseconds heartbeat, nanoseconds silence, callback<void(const error&)> on_silence)
+      : loop_(loop), heartbeat_(heartbeat), silence_(silence), on_silence_(std::move(on_silence)) {}
+  ~watched_links() { stop(); }
+
+  void add(connection& c) {
+    links_.push_back({&c, loop_.now()});
+    if (!timer_) timer_ = loop_.after(heartbeat_, [this] { beat(); });
+  }
+  void remove(connection& c) {
+    std::erase_if(links_, [&](const link& l) { return l.c == &c; });
+  }
+  void heard(connection& c) {
+    for (link& l : links_)
+      if (l.c == &c) l.heard = loop_.now();
+  }
+  void stop() {
+    if (timer_) loop_.cancel(timer_);
+    timer_ = {};
+    links_.clear();
+  }
+
+ private:
+  struct link {
+    connection* c;
+    nanoseconds heard;
+  };
+  void beat() {
+    timer_ = loop_.after(heartbeat_, [this] { beat(); });
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      outgoing m;
+      m.header.kind = frame_kind::heartbeat;
+      links_[i].c->send(std::move(m));
+    }
+    for (const link& l : links_)
+      if (loop_.now() - l.heard > silence_) {
+        const error why(errc::timeout, l.c->label() + " has been silent for " +
+                                           std::to_string((loop_.now() - l.heard) / second) +
+                                           " s: it is stopped, or cut off from the network");
+        on_silence_(why);
+        return;
+      }
+  }
+
+  reactor& loop_;
+  nanoseconds heartbeat_, silence_;
+  callback<void(const error&)> on_silence_;
+  std::vector<link> links_;
+  timer_id timer_;
+};
+
+template <class T>
+void send_control(connection& c, control_kind kind, const T& x) {
+  outgoing m;
+  m.header.kind = frame_kind::control;
+  m.header.edge = u32(kind);
+  m.owned = encode_control(x);
+  c.send(std::move(m));
+}
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer inside its caller's program and thread: no sockets, no clock, no files but the checkpoints it is asked for.
+// It runs the same engine as a peer of a distributed run, as the only peer of a one-stage plan, so that both give the
+// same bits.
+#pragma once
+
+#include "../runtime/engine.hpp"
+#include "../runtime/inference.hpp"
+#include "../transport/virtual_reactor.hpp"
+#include "batch.hpp"
+#include "../cluster/binding.hpp"
+#include "checkpoint.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct trainer_options {
+  std::string device;            ///< one of those compiled in; empty: the first
+  int threads = 1;
+  i64 batch = 16;                ///< largest number of samples in a step
+  i64 time = 128;                ///< largest number of tokens in a sample
+  int micro_batches = 1;
+  int groups = 1;
+  u64 seed = 1;
+  optimizer_settings optimizer;
+};
+
+/// What a step gave.
+struct step_result {
+  u64 step = 0;                  ///< steps done, this one included
+  double loss = 0;
+  double gradient_norm = 0;      ///< before clipping
+  double learning_rate = 0;
+  bool skipped = false;          ///< the gradient was not finite: nothing was updated
+};
+
+class basic_trainer : private engine_host {
+ public:
+  /// Errors: config (device), resource (memory), model (a bound beyond what the model takes).
+  basic_trainer(const model_binding& model, trainer_options o)
+      : model_(model), options_(std::move(o)), choice_(model.device(options_.device)), context_(choice_.make_context(options_.threads)), queue_(loop_) {
+    check_bounds();
+    engine_options e;
+    e.seed = options_.seed;
+    e.bounds = {micro_batch_rows(), options_.time};
+    e.optimizer = options_.optimizer;
+    e.make_codec = [&m = model_](const edge&) { return m.make_codec(no_compression::label, {}); };
+    engine_ = std::make_unique<engine>(model_.graph, one_stage(), device(), std::move(e), loop_, queue_, static_cast<engine_host&>(*this));
+    data_.inputs.resize(model_.graph.nodes.size());
+  }
+  basic_trainer(const basic_trainer&) = delete;
+  basic_trainer& operator=(const basic_trainer&) = delete;
+
+  /// Trains on one batch; its memory is only read, and only during the call. Errors: model, numeric.
+  step_result step(const batch_view& b) {
+    const bound_batch bound = bind(b, model_.graph, choice_.real, {options_.batch, options_.time});
+    data_.step = engine_->next_step();
+    data_.rows = bound.run.batch;
+    data_.time = bound.run.time;
+    for (const auto& e : bound.inputs()) data_.inputs[std::size_t(e.node)] = e.input.data;
+    failure_.reset();
+    engine_->start(data_);
+    while (!engine_->idle() && !failure_ && loop_.run_one(reactor::forever)) {
+    }
+    if (failure_) throw error(*failure_);
+    return last_;
+  }
+
+  /// Computes a named output (or the loss, "loss") of a batch, which may lack inputs that it does not need. `out` has
+  /// the output's shape. Errors: model.
+  void predict(const batch_view& in, const output_span& out) {
+    const int target = target_of(out.name);
+    inference& i = inference_of(target);
+    const bound_batch bound = bind(in, model_.graph, choice_.real, {options_.batch, options_.time}, i.needed());
+    const extents expected = model_.graph.nodes[std::size_t(target)].out.resolve(bound.run);
+    if (out.type != choice_.real || out.dims != expected)
+      fail(errc::model, "output '", out.name, "' is ", name_of(choice_.real), ' ', detail::shape_text{expected}, ", the span for it is ",
+           name_of(out.type), ' ', detail::shape_text{out.dims});
+    run_slice(i, bound, out);
+  }
+  /// Mean loss of a batch, in inference mode. Errors: model.
+  double evaluate(const batch_view& in) {
+    const bound_batch bound = bind(in, model_.graph, choice_.real, {options_.batch, options_.time});
+    const node& loss = model_.graph.nodes[std::size_t(model_.graph.loss)];
+    const input_span* targets = bound.find(loss.in[1]);
+    const u64 terms = loss.op->counted(model_.graph.view(model_.graph.loss, bound.run), targets ? targets->data : nullptr);
+    inference& i = inference_of(model_.graph.loss);
+    double sum = 0;
+    each_part(bound, i, [&](const sizes& s, std::span<const void* const> inputs, i64) {
+      sum += value_at(i.run(s, inputs, terms ? 1 / double(terms) : 0), 0);
+    });
+    return sum;
+  }
+
+  /// A parameter's memory, valid while the trainer is. Errors: model, for a name that the model has not.
+  tensor_ref parameter(std::string_view n) {
+    const int p = parameter_of(n);
+    return {engine_->parameters().find(p)->weight, model_.graph.params[std::size_t(p)].dims, choice_.real};
+  }
+  /// Its gradient in the last step, before clipping; valid until the next step.
+  tensor_ref gradient(std::string_view n) {
+    const int p = parameter_of(n);
+    std::byte* g = engine_->parameters().find(p)->gradient;
+    if (!g) fail(errc::model, "there is no gradient of '", n, "' yet: take a step first");
+    return {g, model_.graph.params[std::size_t(p)].dims, choice_.real};
+  }
+  /// Shows every node's output (and cotangent) of later steps to `o` while it is there; an empty one ends it.
+  void observe(value_observer o) { engine_->compute().observe(std::move(o)); }
+
+  /// Steps done.
+  u64 steps() const { return engine_->next_step(); }
+  const graph_view& graph() const { return model_.graph; }
+  dtype real_type() const { return choice_.real; }
+  std::string_view device_name() const { return choice_.name; }
+
+  /// Writes weights, optimizer state and step to a file, which appears whole or not at all. Errors: checkpoint, resource.
+  void save(const std::string& path) {
+    checkpoint_writer w(path, {model_.fingerprint, engine_->next_step(), 0, 0});
+    for (const auto& x : engine_->parameters().parameters()) {
+      const parameter_info& p = model_.graph.params[std::size_t(x.parameter)];
+      const u64 bytes = p.count() * size_of(choice_.real);
+      for (auto [suffix, data] : {std::pair{"", x.weight}, {":m", x.m}, {":v", x.v}})
+        w.add(std::string(p.path.view()) + suffix, choice_.real, p.dims, {data, bytes});
+    }
+    w.finish();
+  }
+  /// Reads what `save` or a distributed run wrote for this model. Errors: checkpoint; nothing is changed then.
+  void load(const std::string& path) {
+    checkpoint_reader r(path);
+    r.expect_model(model_.fingerprint);
+    r.verify();
+    for (auto& x : engine_->parameters().parameters()) {
+      const parameter_info& p = model_.graph.params[std::size_t(x.parameter)];
+      const u64 bytes = p.count() * size_of(choice_.real);
+      for (auto [suffix, data] : {std::pair{"", x.weight}, {":m", x.m}, {":v", x.v}})
+        r.read(std::string(p.path.view()) + suffix, choice_.real, p.dims, {data, bytes});
+    }
+    engine_->set_next_step(r.info().step);
+  }
+
+ private:
+  void send(int, const frame_header&, std::span<const std::byte>, u64) override {}
+  void on_step(const step_report& r) override {
+    last_ = {r.step + 1, r.verdict.loss, r.verdict.gradient_norm, r.learning_rate, r.verdict.skipped};
+  }
+  void on_failure(const error& e) override { failure_ = e; }
+
+  i64 micro_batch_rows() const { return (options_.batch + options_.micro_batches - 1) / options_.micro_batches; }
+  device_binding device() { return {choice_.kernels, choice_.vectors, context_.get(), choice_.real}; }
+
+  void check_bounds() const {
+    if (options_.batch < 1 || options_.time < 1 || options_.micro_batches < 1)
+      fail(errc::config, "batch ", options_.batch, ", time ", options_.time, ", micro_batches ", options_.micro_batches,
+           ": expected 1 or more each");
+    for (const node& n : model_.graph.nodes) {
+      const i64 limit = n.op->time_limit(n.attr);
+      if (limit && options_.time > limit)
+        fail(errc::model, "time is ", options_.time, ", the operator ", n.op->name, " (", n.scope.view(), ") takes at most ", limit);
+    }
+  }
+  plan one_stage() const {
+    plan p;
+    p.scheduler = "in process";
+    p.stage_of.assign(model_.graph.nodes.size(), 0);
+    p.peers = {{0}};
+    p.micro_batches = options_.micro_batches;
+    p.groups = options_.groups;
+    check(p, model_.graph, 1);
+    return p;
+  }
+
+  int parameter_of(std::string_view n) const {
+    const int p = find_parameter(model_.graph, n);
+    if (p < 0) fail(errc::model, "the model has no parameter '", n, "': `graph` lists them");
+    return p;
+  }
+  int target_of(std::string_view n) const {
+    const int target = n == "loss" ? model_.graph.loss : find_output(model_.graph, n);
+    if (target < 0) fail(errc::model, "the model has no output '", n, "': `graph` lists them");
+    return target;
+  }
+  inference& inference_of(int target) {
+    for (auto& [t, i] : inferences_)
+      if (t == target) return *i;
+    inferences_.push_back({target, std::make_unique<inference>(model_.graph, target, device(), sizes{micro_batch_rows(), options_.time},
+                                                               [this](int p) -> void* { return engine_->parameters().find(p)->weight; })});
+    return *inferences_.back().second;
+  }
+  static double value_at(const tensor_ref& t, std::size_t i) {
+    return t.type == dtype::f64 ? t.as<double>()[i] : double(t.as<float>()[i]);
+  }
+
+  // Calls f(sizes, inputs, first row) for parts of the batch that fit the arena.
+  template <class F>
+  void each_part(const bound_batch& b, const inference& i, F&& f) {
+    std::vector<const void*> inputs(model_.graph.nodes.size());
+    for (i64 row = 0; row < b.run.batch; row += i.bounds().batch) {
+      const sizes s{std::min(i.bounds().batch, b.run.batch - row), b.run.time};
+      for (const auto& e : b.inputs()) {
+        const u64 stride = u64(model_.graph.nodes[std::size_t(e.node)].out.resolve({1, s.time}).count()) * size_of(e.input.type);
+        inputs[std::size_t(e.node)] = static_cast<const std::byte*>(e.input.data) + u64(row) * stride;
+      }
+      f(s, inputs, row);
+    }
+  }
+  void run_slice(inference& i, const bound_batch& b, const output_span& out) {
+    each_part(b, i, [&](const sizes& s, std::span<const void* const> inputs, i64 row) {
+      const tensor_ref r = i.run(s, inputs);
+      const u64 bytes = u64(r.count()) * size_of(r.type);
+      std::memcpy(static_cast<std::byte*>(out.data) + u64(row) * (bytes / u64(s.batch)), r.data, bytes);
+    });
+  }
+
+  const model_binding& model_;
+  trainer_options options_;
+  const device_choice& choice_;
+  std::unique_ptr<device_context> context_;
+  virtual_reactor loop_;
+  inline_queue queue_;
+  std::unique_ptr<engine> engine_;
+  step_data data_;
+  step_result last_;
+  std::optional<error> failure_;
+  std::vector<std::pair<int, std::unique_ptr<inference>>> inferences_;
+};
+
+}  // namespace fusionllm::inline v0
