@@ -21,7 +21,7 @@ namespace fusionllm::inline v0 {
 struct cpu_context : device_context {
   /// Throws errc::resource if this machine lacks the instruction set.
   explicit cpu_context(int threads = 1, vector_isa set = best_vector_isa())
-      : team(threads), isa(set), loops(checked(set)), scratch_(std::size_t(team.size())) {}
+      : team(threads), isa(set), loops(checked(set)), scratch_(std::size_t(team.size()) + 1) {}
 
   thread_team team;
   const vector_isa isa;
@@ -37,6 +37,9 @@ struct cpu_context : device_context {
     }
     return b.memory.get();
   }
+
+  /// The same for all members together; ask before the team runs.
+  float* shared_scratch(i64 n) { return scratch(team.size(), n); }
 
   /// Calls f(rank, task) for each task in [0, tasks), contiguous shares a member. What f throws is thrown here.
   template <class F>
@@ -58,6 +61,19 @@ struct cpu_context : device_context {
   template <class F>
   void pieces(i64 n, i64 piece, F&& f) {
     each((n + piece - 1) / piece, [&](int, i64 t) { f(t * piece, (t + 1) * piece < n ? (t + 1) * piece : n); });
+  }
+
+  /// Calls add(from, to, sums) for parts of n columns, with zeroed sums (to - from) to be filled in, and adds those to
+  /// out (n).
+  template <class F>
+  void add_by_columns(i64 n, float* out, F&& add) {
+    if (!out) return;
+    constexpr i64 part = 64;
+    pieces(n, part, [&](i64 from, i64 to) {
+      double sums[part] = {};
+      add(from, to, sums);
+      for (i64 i = from; i < to; ++i) out[i] = float(double(out[i]) + sums[i - from]);
+    });
   }
 
  private:

@@ -52,11 +52,9 @@ struct kernel<positions_op, cpu> {
     });
   }
   static void backward_weight(cpu_context& c, const kernel_args& a) {
-    float* dt = a.d_param[0].as<float>();
-    if (!dt) return;
     const i64 row = a.d_out.dims.d[1] * a.d_out.dims.d[2];
-    c.team.split(row, 256, [&](i64 from, i64 to) {
-      c.loops.add_column_sums(a.d_out.as<const float>(), a.d_out.dims.d[0], row, from, to, dt);
+    c.add_by_columns(row, a.d_param[0].as<float>(), [&](i64 from, i64 to, double* sums) {
+      c.loops.add_column_sums(a.d_out.as<const float>() + from, a.d_out.dims.d[0], row, to - from, sums);
     });
   }
 };

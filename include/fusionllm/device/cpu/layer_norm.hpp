@@ -38,9 +38,11 @@ struct kernel<layer_norm_op, cpu> {
     const i64 rows = a.d_out.dims.rows(), n = a.d_out.dims.last();
     const float *x = a.in[0].as<const float>(), *dy = a.d_out.as<const float>();
     const float* saved = static_cast<const float*>(a.saved);
-    float *dw = a.d_param[0].as<float>(), *db = a.d_param[1].as<float>();
-    c.team.split(n, 16, [&](i64 from, i64 to) {
-      c.loops.layer_norm_weight(x, dy, saved, saved + rows, dw, db, rows, n, from, to);
+    c.add_by_columns(n, a.d_param[0].as<float>(), [&](i64 from, i64 to, double* sums) {
+      c.loops.layer_norm_weight(x + from, dy + from, saved, saved + rows, rows, n, to - from, sums);
+    });
+    c.add_by_columns(n, a.d_param[1].as<float>(), [&](i64 from, i64 to, double* sums) {
+      c.loops.add_column_sums(dy + from, rows, n, to - from, sums);
     });
   }
 };

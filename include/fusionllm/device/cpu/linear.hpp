@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x W^T + b by oneDNN's matrix product, in pieces of rows (forward, d(input)) or of outputs (d(weight)).
+// y = x W^T + b by oneDNN's matrix product, in pieces of rows (forward, d(input)) or of outputs (d(weight)). The sizes of
+// pieces are functions of the shape alone, large enough for sgemm's speed.
 #pragma once
 
 #include "../../ops/linear.hpp"
@@ -17,10 +18,15 @@ struct kernel<linear_op, cpu> {
     const i64 rows = a.out.dims.rows(), in = a.in[0].dims.last(), out = a.out.dims.last();
     const float *x = a.in[0].as<const float>(), *w = a.param[0].as<const float>(), *b = a.param[1].as<const float>();
     float* y = a.out.as<float>();
-    c.pieces(rows, piece_of(rows), [&](i64 begin, i64 end) {
-      if (b)
-        for (i64 r = begin; r < end; ++r) std::memcpy(y + r * out, b, std::size_t(out) * sizeof(float));
-      detail::gemm(end - begin, out, in, {x + begin * in, in}, {w, in, 'T'}, y + begin * out, out, b != nullptr);
+    detail::matrix weight{w, in, 'T'};
+    if (rows >= transposing_pays) {  // once here is cheaper than in every piece's product
+      float* t = c.shared_scratch(in * out);
+      c.pieces(out, 32, [&](i64 from, i64 to) { c.loops.transpose(w, out, in, from, to, t); });
+      weight = {t, out};
+    }
+    c.pieces(rows, row_piece(rows), [&](i64 begin, i64 end) {
+      detail::gemm(end - begin, out, in, {x + begin * in, in}, weight, y + begin * out, out, false);
+      for (i64 r = begin; b && r < end; ++r) c.loops.add(y + r * out, b, y + r * out, out);
     });
   }
 
@@ -31,7 +37,7 @@ struct kernel<linear_op, cpu> {
     const i64 rows = a.d_out.dims.rows(), in = a.d_in[0].dims.last(), out = a.d_out.dims.last();
     const float *w = a.param[0].as<const float>(), *dy = a.d_out.as<const float>();
     const float* partial = a.d_partial[0].as<const float>();
-    c.pieces(rows, piece_of(rows), [&](i64 begin, i64 end) {
+    c.pieces(rows, row_piece(rows), [&](i64 begin, i64 end) {
       if (partial && partial != dx)
         std::memcpy(dx + begin * in, partial + begin * in, std::size_t((end - begin) * in) * sizeof(float));
       detail::gemm(end - begin, in, out, {dy + begin * out, out}, {w, in}, dx + begin * in, in, partial != nullptr);
@@ -43,17 +49,30 @@ struct kernel<linear_op, cpu> {
     const i64 rows = a.in[0].dims.rows(), in = a.in[0].dims.last(), out = a.d_out.dims.last();
     const float *x = a.in[0].as<const float>(), *dy = a.d_out.as<const float>();
     float *dw = a.d_param[0].as<float>(), *db = a.d_param[1].as<float>();
-    c.pieces(out, piece_of(out), [&](i64 from, i64 to) {
-      if (db) c.loops.add_column_sums(dy, rows, out, from, to, db);
-      if (dw) detail::gemm(to - from, in, rows, {dy + from, out, 'T'}, {x, in}, dw + from * in, in, true);
+    c.pieces(out, output_piece(out), [&](i64 from, i64 to) {
+      double sums[largest_output_piece] = {};
+      for (i64 r = 0; r < rows; r += rows_at_once) {
+        const i64 k = r + rows_at_once < rows ? rows_at_once : rows - r;
+        const float* d = dy + r * out + from;
+        if (dw) detail::gemm(to - from, in, k, {d, out, 'T'}, {x + r * in, in}, dw + from * in, in, true);
+        if (db) c.loops.add_column_sums(d, k, out, to - from, sums);
+      }
+      for (i64 i = from; db && i < to; ++i) db[i] = float(double(db[i]) + sums[i - from]);
     });
   }
 
  private:
-  // Large enough for sgemm's speed, small enough for eight threads; a function of the shape only.
-  static i64 piece_of(i64 n) {
-    const i64 eighth = (n / 8 + 31) / 32 * 32;
-    return eighth < 64 ? 64 : eighth > 256 ? 256 : eighth;
+  static constexpr i64 transposing_pays = 512;  ///< rows
+  static constexpr i64 rows_at_once = 128;      ///< what a piece of d(weight) reads of dy stays in cache
+  static constexpr i64 largest_output_piece = 256;
+
+  static i64 rounded(i64 n, i64 least, i64 most) {
+    const i64 r = (n + 31) / 32 * 32;
+    return r < least ? least : r > most ? most : r;
+  }
+  static i64 row_piece(i64 rows) { return rows < transposing_pays ? rounded(rows / 2, 32, 128) : 64; }
+  static i64 output_piece(i64 out) {
+    return out <= 256 ? rounded(out / 2, 64, 128) : rounded(out / 4, 128, largest_output_piece);
   }
 };
 

@@ -14,6 +14,8 @@ struct loop_table {
   int width;  ///< floats in a vector
 
   // element-wise, n elements
+  /// x (rows, n) -> out (n, rows), for rows [from, to)
+  void (*transpose)(const float* x, i64 rows, i64 n, i64 from, i64 to, float* out);
   void (*add)(const float* x, const float* y, float* out, i64 n);
   void (*gelu)(const float* x, float* out, i64 n);
   /// dx = d * gelu'(x), plus partial if that is not null
@@ -29,11 +31,11 @@ struct loop_table {
                      float* reciprocal, i64 rows, i64 n);
   void (*layer_norm_backward)(const float* x, const float* dy, const float* weight, const float* mean,
                               const float* reciprocal, const float* partial, float* dx, i64 rows, i64 n);
-  /// Columns [from, to): d_weight += sum of dy * (x - mean) * reciprocal, d_bias += sum of dy; either may be null.
-  void (*layer_norm_weight)(const float* x, const float* dy, const float* mean, const float* reciprocal, float* d_weight,
-                            float* d_bias, i64 rows, i64 n, i64 from, i64 to);
-  /// Columns [from, to) of out (n) += the sum of `rows` rows of x, which are `stride` apart.
-  void (*add_column_sums)(const float* x, i64 rows, i64 stride, i64 from, i64 to, float* out);
+  /// sums (n) += the sum over rows, which are `stride` apart, of dy * (x - mean) * reciprocal, n columns
+  void (*layer_norm_weight)(const float* x, const float* dy, const float* mean, const float* reciprocal, i64 rows,
+                            i64 stride, i64 n, double* sums);
+  /// sums (n) += the sum over rows of x
+  void (*add_column_sums)(const float* x, i64 rows, i64 stride, i64 n, double* sums);
 
   // softmax
   /// A block of scores s (rows, stride), of which row r has columns 0 .. first + r: s becomes exp(scale * (s - max)), 0

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "loop_table.hpp"
 
@@ -13,6 +14,8 @@
 #endif
 
 namespace fusionllm::inline v0::detail::portable {
+inline constexpr int width = 4;
+#include "lanes_basic.inc"
 #include "lanes_portable.inc"
 #include "loops_all.inc"
 }  // namespace fusionllm::inline v0::detail::portable
@@ -26,6 +29,8 @@ namespace fusionllm::inline v0::detail::portable {
 #pragma GCC target("avx2,fma")
 #endif
 namespace fusionllm::inline v0::detail::avx2 {
+inline constexpr int width = 8;
+#include "lanes_basic.inc"
 #include "lanes_avx2.inc"
 #include "loops_all.inc"
 }  // namespace fusionllm::inline v0::detail::avx2
@@ -38,6 +43,8 @@ namespace fusionllm::inline v0::detail::avx2 {
 #pragma GCC target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
 #endif
 namespace fusionllm::inline v0::detail::avx512 {
+inline constexpr int width = 16;
+#include "lanes_basic.inc"
 #include "lanes_avx512.inc"
 #include "loops_all.inc"
 }  // namespace fusionllm::inline v0::detail::avx512
