@@ -6,8 +6,8 @@
 #
 # fusionllm_enable_cuda()
 #   Looks once for a CUDA compiler (CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda), enables the language and makes
-#   fusionllm::cuda: kernels/, the run-time library, cuBLASLt and CUB. FUSIONLLM_HAVE_CUDA tells whether it exists,
-#   FUSIONLLM_CUDA_REASON why not. FUSIONLLM_CCCL_INCLUDE_DIR names a newer CCCL than the toolkit's.
+#   fusionllm::cuda: kernels/, cuBLASLt and CUB (CMake links the run-time library). FUSIONLLM_HAVE_CUDA tells whether it
+#   exists, FUSIONLLM_CUDA_REASON why not. FUSIONLLM_CCCL_INCLUDE_DIR names a newer CCCL than the toolkit's.
 set(FUSIONLLM_CCCL_INCLUDE_DIR "" CACHE PATH "Include folder of a newer CCCL than the toolkit's")
 mark_as_advanced(FUSIONLLM_CCCL_INCLUDE_DIR)
 
@@ -28,7 +28,7 @@ macro(fusionllm_enable_cuda)
         endif()
       endif()
       if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-        set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # runs on every later card, compiled for it by the driver
+        set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # drivers compile 90's PTX for later cards
       endif()
       include(CheckLanguage)
       check_language(CUDA)
@@ -54,12 +54,14 @@ macro(fusionllm_enable_cuda)
     add_library(fusionllm::cuda ALIAS fusionllm_cuda)
     target_link_libraries(fusionllm_cuda INTERFACE fusionllm::core ${FUSIONLLM_CUBLASLT_LIBRARY})
     if(FUSIONLLM_CCCL_INCLUDE_DIR)
-      target_include_directories(fusionllm_cuda SYSTEM BEFORE INTERFACE ${FUSIONLLM_CCCL_INCLUDE_DIR})
+      # Not SYSTEM: nvcc searches its own folder, which holds parts of the older CCCL, before system folders.
+      target_include_directories(fusionllm_cuda BEFORE INTERFACE ${FUSIONLLM_CCCL_INCLUDE_DIR})
     endif()
     target_include_directories(fusionllm_cuda INTERFACE ${FUSIONLLM_KERNELS_DIR})
     target_include_directories(fusionllm_cuda SYSTEM INTERFACE ${FUSIONLLM_CUBLASLT_INCLUDE_DIR})
-    # CMake 3.25.1 cannot ask nvcc for C++20 by feature.
-    target_compile_options(fusionllm_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr>)
+    # CMake 3.25.1 cannot ask nvcc for C++20 by feature. -fmad=false is the GPU's -ffp-contract=off.
+    target_compile_options(fusionllm_cuda INTERFACE
+      $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr -fmad=false>)
   endif()
 endmacro()
 

@@ -5,6 +5,7 @@
 
 #include <fusionllm/cuda/select.hpp>
 
+#include "barrier_team.hpp"
 #include "catch.hpp"
 #include "model.hpp"
 #include "node_run.hpp"
@@ -85,7 +86,7 @@ TEST_CASE("a chain of any length, and nothing written past its end") {
     CHECK(found.d_in == expected.d_in);
   }
   numbers guarded(11, 7.f);
-  fl::store_quad(fl::quad<float>{{1, 2, 3, 4}}, guarded.data(), 4, 6, false);
+  fl::store_quad<false>(fl::quad<float>{{1, 2, 3, 4}}, guarded.data(), 4, 6);
   CHECK(guarded == numbers{7, 7, 7, 7, 1, 2, 7, 7, 7, 7, 7});
 }
 
@@ -99,8 +100,22 @@ TEST_CASE("column sums on teams add to what is there") {
       expected[c] += part;
     }
     float shared[1];
-    for (fl::u32 i = 0; i < 4; ++i) fl::column_sum(fl::host_team{i, 4}, x.data(), rows, 9, sum.data(), shared);
+    seam::host_launch::run(4, [&](auto team) { fl::column_sum(team, x.data(), rows, 9, sum.data(), shared); });
     CHECK(sum == expected);
+  }
+}
+
+TEST_CASE("column sums by the members of a team, two strips of rows") {
+  constexpr fl::i64 rows = 7, columns = 45;
+  const numbers x = seam::drawn(rows * columns, 1);
+  numbers sum(columns, 1.f), shared(64);
+  seam::barrier_launch<64>::run(1, [&](auto team) {
+    fl::column_sum(team, x.data(), rows, columns, sum.data(), shared.data());
+  });
+  for (std::size_t c = 0; c < columns; ++c) {
+    float strip[2] = {0, 0};
+    for (std::size_t r = 0; r < rows; ++r) strip[r % 2] += x[r * columns + c];
+    CHECK(sum[c] == 1.f + (strip[0] + strip[1]));
   }
 }
 

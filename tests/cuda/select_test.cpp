@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of the GPU's top-k, run here by teams of one, keep exactly what the CPU's selection keeps: ties to the lowest
-// position, any input, any k.
+// The bodies of the GPU's top-k, run here by teams of one, keep exactly what the CPU's selection keeps: ties to the
+// lowest position, any input, any k.
 #include <fusionllm/cuda/select.hpp>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "barrier_team.hpp"
 #include "catch.hpp"
 #include "node_run.hpp"
 
@@ -24,22 +25,25 @@ struct kept {
 };
 
 /// What top_k.cuh launches, one team after another; the sums over tiles are CUB's there.
-kept select_by_teams(const std::vector<float>& x, fl::i64 k, u32 teams) {
+template <class Launch>
+kept select_by(const std::vector<float>& x, fl::i64 k, u32 teams) {
   const fl::i64 n = fl::i64(x.size());
   fl::selection_state state{0, u32(k), 0};
   std::vector<u32> counts(fl::digit_values, 0), local(fl::digit_values);
   for (int pass = 0; pass < fl::digit_passes; ++pass) {
-    for (u32 i = 0; i < teams; ++i)
-      fl::count_digits(fl::host_team{i, teams}, x.data(), n, state, pass, local.data(), counts.data());
-    fl::pick_digit(fl::host_team{}, counts.data(), pass, state);
+    Launch::run(teams, [&](auto team) {
+      fl::count_digits(team, x.data(), n, state, pass, local.data(), counts.data());
+    });
+    Launch::run(1, [&](auto team) { fl::pick_digit(team, counts.data(), pass, state); });
   }
-  const u32 tiles = fl::tiles_of(n, 1);
+  const u32 tiles = fl::tiles_of(n, Launch::size);
   std::vector<u64> sums(tiles + 1, 0);
-  for (u32 t = 0; t < tiles; ++t) fl::count_tile(fl::host_team{t, tiles}, x.data(), n, state, sums.data());
+  Launch::run(tiles, [&](auto team) { fl::count_tile(team, x.data(), n, state, sums.data()); });
   std::exclusive_scan(sums.begin(), sums.end(), sums.begin(), u64(0));
   kept r{std::vector<u32>(std::size_t(k), ~0u), std::vector<float>(std::size_t(k)), state.non_finite != 0};
-  for (u32 t = 0; t < tiles; ++t)
-    fl::keep_tile(fl::host_team{t, tiles}, x.data(), n, k, state, sums.data(), r.positions.data(), r.values.data());
+  Launch::run(tiles, [&](auto team) {
+    fl::keep_tile(team, x.data(), n, k, state, sums.data(), r.positions.data(), r.values.data());
+  });
   return r;
 }
 
@@ -59,8 +63,9 @@ void check_all_k(const std::vector<float>& x) {
   for (fl::i64 k : {fl::i64(1), fl::i64(2), n / 100, n / 3, n - 1, n}) {
     if (k < 1 || k > n) continue;
     INFO("k " << k << " of " << n);
-    const kept found = select_by_teams(x, k, 3);
+    const kept found = select_by<seam::host_launch>(x, k, 3);
     CHECK(found.positions == expected(x, k));
+    if (k == n / 3) CHECK(select_by<seam::barrier_launch<8>>(x, k, 2).positions == found.positions);
     for (std::size_t i = 0; i < found.positions.size(); ++i)
       REQUIRE(fl::magnitude_key(found.values[i]) == fl::magnitude_key(x[found.positions[i]]));
     CHECK_FALSE(found.non_finite);
@@ -70,7 +75,7 @@ void check_all_k(const std::vector<float>& x) {
 }  // namespace
 
 TEST_CASE("selection by teams: lengths around quads and tiles") {
-  for (std::size_t n : {1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 1000}) check_all_k(seam::drawn(n, u32(n)));
+  for (std::size_t n : {1u, 2u, 3u, 4u, 5u, 31u, 32u, 33u, 63u, 64u, 65u, 1000u}) check_all_k(seam::drawn(n, u32(n)));
 }
 
 TEST_CASE("selection by teams: ties go to the lowest position") {
@@ -95,7 +100,7 @@ TEST_CASE("selection by teams: infinities and NaNs are reported") {
   for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> x = seam::drawn(200, 4);
     x[123] = bad;
-    const kept found = select_by_teams(x, 5, 2);
+    const kept found = select_by<seam::host_launch>(x, 5, 2);
     CHECK(found.non_finite);
     CHECK(found.positions == expected(x, 5));
   }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cuda_teams: the kernels' bodies on the host; needs no CUDA. cuda_seam: a .cu file and its host program are one program.
-# cuda_gpu: the same program's tests on a GPU. What the machine lacks is reported as skipped, by name.
+# cuda_teams: the kernels' bodies on the host; needs no CUDA. cuda_seam: a .cu file and its host program are one
+# program. cuda_gpu: the same program's tests on a GPU. What the machine lacks is reported as skipped, by name.
 set(cuda_dir ${CMAKE_CURRENT_LIST_DIR})
 fusionllm_catch_program(cuda_teams ${cuda_dir}/host_team_test.cpp ${cuda_dir}/select_test.cpp)
 target_include_directories(cuda_teams PRIVATE ${FUSIONLLM_KERNELS_DIR})

@@ -31,7 +31,7 @@ struct chain_arguments {
     for (const T* p : {in, static_cast<const T*>(out), d_out, static_cast<const T*>(d_in), d_partial})
       aligned = aligned && quad_aligned(p);
   }
-  i64 quads() const { return (count + 3) / 4; }
+  FL_HD i64 quads() const { return (count + 3) / 4; }
 
  private:
   template <std::size_t... K>
@@ -50,11 +50,11 @@ struct chain_body {
 
   template <class Team>
   FL_HD static void forward(const Team& team, const arguments& a) {
-    each_quad(team, a, [&](i64 q) { forward_quad(a, q, all{}); });
+    each_quad(team, a, [&]<bool Whole>(i64 q, std::bool_constant<Whole>) { forward_quad<Whole>(a, q, all{}); });
   }
   template <class Team>
   FL_HD static void backward(const Team& team, const arguments& a) {
-    each_quad(team, a, [&](i64 q) { backward_quad(a, q, all{}); });
+    each_quad(team, a, [&]<bool Whole>(i64 q, std::bool_constant<Whole>) { backward_quad<Whole>(a, q, all{}); });
   }
 
  private:
@@ -65,12 +65,14 @@ struct chain_body {
 
   template <class Team, class F>
   FL_HD static void each_quad(const Team& team, const arguments& a, F&& f) {
-    const i64 quads = (a.count + 3) / 4;
-    for (i64 q = i64(team.index) * team.size + team.rank; q < quads; q += i64(team.count) * team.size) f(q);
+    const i64 step = i64(team.count) * team.size, whole = a.aligned ? a.count / 4 : 0;
+    i64 q = i64(team.index) * team.size + team.rank;
+    for (; q < whole; q += step) f(q, std::true_type{});
+    for (; q < a.quads(); q += step) f(q, std::false_type{});
   }
 
   /// One link's view of a quad: its second input and its random words.
-  template <std::size_t K>
+  template <bool Whole, std::size_t K>
   struct operands {
     const detail::chain_step<T, link<K>>& step;
     quad<T> side{};
@@ -78,7 +80,7 @@ struct chain_body {
 
     FL_HD operands(const arguments& a, i64 q) : step(std::get<K>(a.links)) {
       if constexpr (link<K>::binary)
-        if (step.side) side = load_quad(step.side, 4 * q, a.count, a.aligned);
+        if (step.side) side = load_quad<Whole>(step.side, 4 * q, a.count);
       if constexpr (link<K>::random)
         if (step.args.training) words = philox(step.key, u64(q));
     }
@@ -89,50 +91,51 @@ struct chain_body {
     }
   };
 
-  template <std::size_t K>
+  template <bool Whole, std::size_t K>
   FL_HD static quad<T> value(const arguments& a, i64 q, const quad<T>& x) {
-    const operands<K> o(a, q);
+    const operands<Whole, K> o(a, q);
     quad<T> y;
     for (int j = 0; j < 4; ++j) y.v[j] = o.at(scalar_part::value, j, x.v[j], T(0));
     return y;
   }
 
+  template <bool Whole>
   FL_HD static void store(const arguments& a, i64 q, quad<T> d, T* to, const T* partial) {
     if (partial) {
-      const quad<T> p = load_quad(partial, 4 * q, a.count, a.aligned);
+      const quad<T> p = load_quad<Whole>(partial, 4 * q, a.count);
       for (int j = 0; j < 4; ++j) d.v[j] = p.v[j] + d.v[j];
     }
-    store_quad(d, to, 4 * q, a.count, a.aligned);
+    store_quad<Whole>(d, to, 4 * q, a.count);
   }
 
   /// d becomes the cotangent of link K's first input x; that of its second is stored where it is wanted.
-  template <std::size_t K>
+  template <bool Whole, std::size_t K>
   FL_HD static void cotangent(const arguments& a, i64 q, const quad<T>& x, quad<T>& d) {
-    const operands<K> o(a, q);
+    const operands<Whole, K> o(a, q);
     if constexpr (link<K>::binary)
       if (o.step.d_side) {
         quad<T> d_side;
         for (int j = 0; j < 4; ++j) d_side.v[j] = o.at(scalar_part::d_second, j, x.v[j], d.v[j]);
-        store(a, q, d_side, o.step.d_side, o.step.d_side_partial);
+        store<Whole>(a, q, d_side, o.step.d_side, o.step.d_side_partial);
       }
     for (int j = 0; j < 4; ++j) d.v[j] = o.at(scalar_part::d_first, j, x.v[j], d.v[j]);
   }
 
-  template <std::size_t... K>
+  template <bool Whole, std::size_t... K>
   FL_HD static void forward_quad(const arguments& a, i64 q, std::index_sequence<K...>) {
-    quad<T> x = load_quad(a.in, 4 * q, a.count, a.aligned);
-    ((x = value<K>(a, q, x)), ...);
-    store_quad(x, a.out, 4 * q, a.count, a.aligned);
+    quad<T> x = load_quad<Whole>(a.in, 4 * q, a.count);
+    ((x = value<Whole, K>(a, q, x)), ...);
+    store_quad<Whole>(x, a.out, 4 * q, a.count);
   }
 
-  template <std::size_t... K>
+  template <bool Whole, std::size_t... K>
   FL_HD static void backward_quad(const arguments& a, i64 q, std::index_sequence<K...>) {
     quad<T> x[links] = {};  // x[k]: first input of link k
-    if (a.in) x[0] = load_quad(a.in, 4 * q, a.count, a.aligned);
-    ((K + 1 < links ? void(x[(K + 1) % links] = value<K>(a, q, x[K])) : void()), ...);
-    quad<T> d = load_quad(a.d_out, 4 * q, a.count, a.aligned);
-    (cotangent<links - 1 - K>(a, q, x[links - 1 - K], d), ...);
-    if (a.d_in) store(a, q, d, a.d_in, a.d_partial);
+    if (a.in) x[0] = load_quad<Whole>(a.in, 4 * q, a.count);
+    ((K + 1 < links ? void(x[(K + 1) % links] = value<Whole, K>(a, q, x[K])) : void()), ...);
+    quad<T> d = load_quad<Whole>(a.d_out, 4 * q, a.count);
+    (cotangent<Whole, links - 1 - K>(a, q, x[links - 1 - K], d), ...);
+    if (a.d_in) store<Whole>(a, q, d, a.d_in, a.d_partial);
   }
 };
 

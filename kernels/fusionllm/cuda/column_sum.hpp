@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over rows, for gradients of biases: cuBLASLt and CUB have none that accumulate. The order of a sum depends on the
-// shape and the team's size alone.
+// Sums over rows, for gradients of biases: cuBLASLt and CUB have none that accumulate. The order of a sum depends on
+// the shape and the team's size alone.
 #pragma once
 
 #include "team.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of fp32 matrices by cuBLASLt. A product's descriptors and algorithm are chosen once a shape and kept, so that
-// a steady step neither allocates nor searches.
+// Products of fp32 matrices by cuBLASLt. A product's descriptors and algorithm are chosen once a shape and kept, so
+// that a steady step neither allocates nor searches.
 #pragma once
 
 #include <map>
@@ -115,8 +115,8 @@ class matmul_engine {
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, c.a.get(), c.b.get(), c.d.get(),
                                                                  c.d.get(), raw, 1, &found, &count);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
-      fail(errc::internal, "cuBLASLt has no algorithm for an fp32 product (", p.m, " x ", p.k, ") by (", p.k, " x ", p.n,
-           ") aligned to ", p.alignment, " bytes: ", cublasLtGetStatusString(status),
+      fail(errc::internal, "cuBLASLt has no algorithm for an fp32 product (", p.m, " x ", p.k, ") by (", p.k, " x ",
+           p.n, ") aligned to ", p.alignment, " bytes: ", cublasLtGetStatusString(status),
            "; run this operator on the cpu device, or use another version of CUDA");
     c.algorithm = found.algo;
     return c;

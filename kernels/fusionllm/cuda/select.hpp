@@ -49,8 +49,7 @@ FL_HD inline void pick_digit(const Team& team, u32* counts, int pass, selection_
   const u64 wanted = state.wanted;
   u64 mine = 0, total = 0;
   for (u32 i = 0; i < per_member; ++i) mine += counts[top - i];
-  u64 larger = team.sum_before(mine, total);
-  team.wait();
+  u64 larger = team.sum_before(mine, total);  // all have read `wanted` and the counts
   if (larger < wanted && wanted <= larger + mine) {
     u32 digit = top;
     while (larger + counts[digit] < wanted) larger += counts[digit--];
@@ -72,24 +71,29 @@ constexpr u64 packed_counts(u32 above, u32 equal) { return u64(above) << 32 | eq
 namespace detail {
 
 /// Calls f(first, quad of x, count of both kinds in it) for the member's quad of each round, in ascending order.
-template <class Team, class F>
-FL_HD inline void each_tile_quad(const Team& team, const float* x, i64 n, u32 key, F&& f) {
-  const bool aligned = quad_aligned(x);
+template <bool Whole, class Team, class F>
+FL_HD inline void each_round(const Team& team, const float* x, i64 n, u32 key, F& f) {
   const i64 tile = i64(team.index) * tile_elements(Team::size);
   for (u32 round = 0; round < tile_rounds; ++round) {
     const i64 first = tile + (i64(round) * Team::size + team.rank) * 4;
     quad<float> q{};
     u32 above = 0, equal = 0;
-    if (first < n) {
-      q = load_quad(x, first, n, aligned);
+    if (Whole || first < n) {
+      q = load_quad<Whole>(x, first, n);
       for (int j = 0; j < 4; ++j) {
         const u32 k = magnitude_key(q.v[j]);
-        above += first + j < n && k > key;
-        equal += first + j < n && k == key;
+        above += (Whole || first + j < n) && k > key;
+        equal += (Whole || first + j < n) && k == key;
       }
     }
     f(first, q, packed_counts(above, equal));
   }
+}
+
+template <class Team, class F>
+FL_HD inline void each_tile_quad(const Team& team, const float* x, i64 n, u32 key, F&& f) {
+  const bool whole = quad_aligned(x) && (i64(team.index) + 1) * tile_elements(Team::size) <= n;
+  whole ? each_round<true>(team, x, n, key, f) : each_round<false>(team, x, n, key, f);
 }
 
 }  // namespace detail
@@ -108,8 +112,8 @@ FL_HD inline void count_tile(const Team& team, const float* x, i64 n, selection_
   if (team.rank == 0) sums[team.index] = total;
 }
 
-/// Writes positions, and values if wanted, of the k largest of the tile. sums[t]: counts of all tiles before t; the entry
-/// after the last tile's: of all.
+/// Writes positions, and values if wanted, of the k largest of the tile. sums[t]: counts of all tiles before t; the
+/// entry after the last tile's: of all.
 template <class Team>
 FL_HD inline void keep_tile(const Team& team, const float* x, i64 n, i64 k, const selection_state& state,
                             const u64* sums, u32* positions, float* values) {

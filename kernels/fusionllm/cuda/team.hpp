@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams: what a kernel body is written for. A body is a template on its team: a block of GPU threads (block_team.cuh) or
-// a host team of one, so that a g++ test runs the same body. `rank` of `size` members work in team `index` of `count`.
+// Teams: what a kernel body is written for. A body is a template on its team: a block of GPU threads (block_team.cuh)
+// or a host team of one, so that a g++ test runs the same body. `rank` of `size` members work in team `index` of `count`.
 #pragma once
 
-#include <cstring>
+#include <cstddef>
 
 #include <fusionllm/core/config.hpp>
 #include <fusionllm/core/types.hpp>
@@ -20,7 +20,7 @@ struct host_team {
 
   /// All members reach this point, and see what the others wrote to shared memory, before any goes on.
   void wait() const {}
-  /// The sum of v over the members before this one; `total`: over all.
+  /// The sum of v over the members before this one; `total`: over all. Waits as `wait` does.
   u64 sum_before(u64 v, u64& total) const {
     total = v;
     return 0;
@@ -47,24 +47,23 @@ FL_HD inline bool quad_aligned(const T* p) {
   return reinterpret_cast<std::size_t>(p) % sizeof(quad<T>) == 0;
 }
 
-/// Elements first .. first + 3 of n; those past the end repeat the last. `aligned`: p is `quad_aligned`.
-template <class T>
-FL_HD inline quad<T> load_quad(const T* p, i64 first, i64 n, bool aligned) {
-  quad<T> q;
-  if (aligned && first + 4 <= n) {
-    const void* from = p + first;
-    std::memcpy(&q, __builtin_assume_aligned(from, sizeof q), sizeof q);
+/// Elements first .. first + 3 of n. Whole: all are there, and p is `quad_aligned`; else those past the end repeat the
+/// last. Two functions, since nvcc merges the loads of two branches into narrow ones.
+template <bool Whole, class T>
+FL_HD inline quad<T> load_quad(const T* p, i64 first, i64 n) {
+  if constexpr (Whole) {
+    return *reinterpret_cast<const quad<T>*>(p + first);
   } else {
+    quad<T> q;
     for (i64 j = 0; j < 4; ++j) q.v[j] = p[first + j < n ? first + j : n - 1];
+    return q;
   }
-  return q;
 }
 
-template <class T>
-FL_HD inline void store_quad(const quad<T>& q, T* p, i64 first, i64 n, bool aligned) {
-  if (aligned && first + 4 <= n) {
-    void* to = p + first;
-    std::memcpy(__builtin_assume_aligned(to, sizeof q), &q, sizeof q);
+template <bool Whole, class T>
+FL_HD inline void store_quad(const quad<T>& q, T* p, i64 first, i64 n) {
+  if constexpr (Whole) {
+    *reinterpret_cast<quad<T>*>(p + first) = q;
   } else {
     for (i64 j = 0; j < 4 && first + j < n; ++j) p[first + j] = q.v[j];
   }

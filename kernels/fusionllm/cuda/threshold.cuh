@@ -63,8 +63,8 @@ struct key_of {
 /// The smallest of the k largest keys, which come without an order.
 struct top_k_threshold {
   static u64 bytes(i64 n, i64 k) {
-    const u64 top = scratch_top(n, k), min = scratch_min(k);
-    return keys_bytes(k) + (top > min ? top : min);
+    const u64 top = scratch_top(n, k), smallest = scratch_min(k);
+    return keys_bytes(k) + (top > smallest ? top : smallest);
   }
   static void find(cuda::context& c, const float* x, i64 n, i64 k, selection_state* state, void* memory) {
     const cudaStream_t stream = c.stream();
@@ -79,7 +79,8 @@ struct top_k_threshold {
 
  private:
   static u64 keys_bytes(i64 k) { return (u64(k) * sizeof(u32) + 255) / 256 * 256; }
-  static cudaError_t largest(void* scratch, std::size_t& size, const float* x, u32* keys, i64 n, i64 k, cudaStream_t s) {
+  static cudaError_t largest(void* scratch, std::size_t& size, const float* x, u32* keys, i64 n, i64 k,
+                             cudaStream_t s) {
     const auto environment = ::cuda::std::execution::env{
         ::cuda::execution::require(::cuda::execution::determinism::not_guaranteed,
                                    ::cuda::execution::output_ordering::unsorted),
@@ -93,7 +94,7 @@ struct top_k_threshold {
   }
   static u64 scratch_min(i64 k) {
     std::size_t size = 0;
-    check(cub::DeviceReduce::Min(nullptr, size, static_cast<const u32*>(nullptr), static_cast<u32*>(nullptr), k, nullptr),
+    check(cub::DeviceReduce::Min(nullptr, size, static_cast<const u32*>(nullptr), static_cast<u32*>(nullptr), k),
           "ask cub::DeviceReduce for its scratch memory");
     return size;
   }
