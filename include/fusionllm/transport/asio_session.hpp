@@ -63,7 +63,7 @@ class asio_session final : public session {
     // What sits unsent in the kernel cannot be overtaken by a heartbeat.
     const int unsent = 128 << 10;
     (void)setsockopt(socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
-    stream_.async_start(!accepted(), [self = shared()](const asio::error_code& failed) {
+    stream_.async_start(!accepted(), [self = myself()](const asio::error_code& failed) {
       if (self->is_ended()) return;
       if (failed) return self->broken(failed);
       self->established();
@@ -93,7 +93,7 @@ class asio_session final : public session {
     outgoing_chunk frame;
     nanoseconds release;
   };
-  std::shared_ptr<asio_session> shared() { return std::static_pointer_cast<asio_session>(shared_from_this()); }
+  std::shared_ptr<asio_session> myself() { return std::static_pointer_cast<asio_session>(shared_from_this()); }
 
   void broken(const asio::error_code& e) {
     lost(errc::peer_lost, e == asio::error::eof ? "the connection was lost: it ended without a goodbye"
@@ -120,7 +120,7 @@ class asio_session final : public session {
     buffers[0] = asio::buffer(out_.header);
     for (std::size_t i = 0; i < out_.count; ++i) buffers[i + 1] = {out_.parts[i].data(), out_.parts[i].size()};
     writing_ = true;
-    asio::async_write(stream_.io(), buffers, [self = shared()](const asio::error_code& failed, std::size_t) {
+    asio::async_write(stream_.io(), buffers, [self = myself()](const asio::error_code& failed, std::size_t) {
       self->writing_ = false;
       if (self->is_ended()) return;
       if (failed) return self->broken(failed);
@@ -144,7 +144,7 @@ class asio_session final : public session {
   template <class F>
   void read(asio::mutable_buffer into, F&& then) {
     asio::async_read(stream_.io(), into,
-                     [self = shared(), then = std::forward<F>(then)](const asio::error_code& failed, std::size_t) {
+                     [self = myself(), then = std::forward<F>(then)](const asio::error_code& failed, std::size_t) {
                        if (self->is_ended()) return;
                        if (failed) return self->broken(failed);
                        then(*self);
@@ -174,7 +174,7 @@ class asio_session final : public session {
   void drop_rest() {
     if (is_ended()) return;
     if (rest_.empty()) rest_.resize(16 << 10);
-    stream_.io().async_read_some(asio::buffer(rest_), [self = shared()](const asio::error_code& failed, std::size_t) {
+    stream_.io().async_read_some(asio::buffer(rest_), [self = myself()](const asio::error_code& failed, std::size_t) {
       if (self->is_ended()) return;
       if (failed) return self->broken(failed);
       self->drop_rest();

@@ -77,6 +77,7 @@ class session : public connection, public line_user, public std::enable_shared_f
   bool is_open() const override { return state_ == state::open; }
   connection_statistics statistics() const override { return statistics_; }
   std::size_t queued() const override { return outbox_.size() + in_flight_; }
+  std::shared_ptr<connection> shared() override { return shared_from_this(); }
   void set_handler(connection_handler& h) override { handler_ = &h; }
   void pace(std::shared_ptr<line> on, nanoseconds latency) override {
     leave_line();

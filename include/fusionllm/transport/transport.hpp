@@ -92,6 +92,9 @@ class connection {
   /// From now on what this side sends occupies `on` and arrives `latency` later.
   virtual void pace(std::shared_ptr<line> on, nanoseconds latency) = 0;
 
+  /// Keeps the object (not the connection) alive.
+  virtual std::shared_ptr<connection> shared() = 0;
+
   u64 user = 0;  ///< the protocol's own, such as an index
 };
 
