@@ -12,7 +12,6 @@
 
 #include "best_single.hpp"
 #include "chain.hpp"
-#include "equal.hpp"
 #include "judge.hpp"
 #include "peer_order.hpp"
 #include "scheduler.hpp"
@@ -267,8 +266,5 @@ struct op_fence {
     fail(errc::plan, "no plan can run: ", why, ": add memory, peers or links, or make micro-batches smaller");
   }
 };
-
-/// What a program has unless it says otherwise.
-using standard_schedulers = schedulers<op_fence, equal_number, equal_compute, best_single>;
 
 }  // namespace fusionllm::inline v0

@@ -61,7 +61,7 @@ class step_replay {
     for (int s = 0; s < p.stages(); ++s)
       for (std::size_t k = 0; k < p.peers[std::size_t(s)].size(); ++k) {
         seat_of_[std::size_t(p.peers[std::size_t(s)][k])] = int(seats_.size());
-        seats_.push_back({p.peers[std::size_t(s)][k], dispatcher(prog, p, s, int(k)), {}, 0, 0, false});
+        seats_.push_back({p.peers[std::size_t(s)][k], dispatcher(prog, p, s, int(k)), {}, 0, 0, 0, false});
       }
     leader_ = f.graph().loss >= 0 ? leader_of(f.graph(), p) : p.peers.back().front();
     link_gradients();
@@ -100,7 +100,8 @@ class step_replay {
     dispatcher tasks;
     std::vector<std::pair<int, int>> chains;  ///< that it has a place in: (chain, place)
     int owned_left;                           ///< gradients that it owns and does not have yet
-    u64 owned_parameters;
+    int owned;                                ///< parameters of which it is the primary owner
+    u64 owned_parameters;                     ///< scalars in them
     bool computed;                            ///< all its tasks are done
   };
   /// The gradient of one use of a parameter: summed along the replicas of the use's stage, then at the primary.
@@ -116,6 +117,7 @@ class step_replay {
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       const parameter_owners& o = owners_[i];
       if (o.primary < 0) continue;
+      ++at(o.primary).owned;
       at(o.primary).owned_parameters += f_.graph().params[i].count();
       if (o.holders.size() < 2) continue;
       for (int s : o.stages) {
@@ -155,7 +157,7 @@ class step_replay {
         return;
       case event_kind::summary:
         if (++reports_ == seats_.size())
-          for (std::size_t k = 0; k < seats_.size(); ++k) note(message_kind::answer, event_kind::answer, s.peer, int(k));
+          for (std::size_t k = 0; k < seats_.size(); ++k) note(message_kind::answer, event_kind::answer, s.peer, int(k), answer_bytes);
         return;
       case event_kind::answer: update(e.seat); return;
       case event_kind::updated: send_values(e.seat); return;
@@ -233,14 +235,20 @@ class step_replay {
   void report_if_ready(int seat_index) {
     const seat& s = seats_[std::size_t(seat_index)];
     if (s.computed && s.owned_left == 0)
-      note(message_kind::summary, event_kind::summary, s.peer, seat_of_[std::size_t(leader_)]);
+      note(message_kind::summary, event_kind::summary, s.peer, seat_of_[std::size_t(leader_)], summary_bytes(s));
+  }
+
+  // A count of each kind, then a number and a value for every owned parameter and every loss.
+  u64 summary_bytes(const seat& s) const {
+    const bool has_loss = f_.graph().loss >= 0 && plan_.stage_of_peer(s.peer) == plan_.stage_of[std::size_t(f_.graph().loss)];
+    return 8 + 12 * (u64(s.owned) + (has_loss ? s.tasks.micro_batches().size() : 0));
   }
 
   // A few numbers from a peer to a seat.
-  void note(message_kind kind, event_kind what, int from, int to_seat) {
+  void note(message_kind kind, event_kind what, int from, int to_seat, u64 bytes) {
     const int to = seats_[std::size_t(to_seat)].peer;
     if (from == to) return push(now_, what, to_seat, 0, 0);
-    message_record m{kind, from, to, -1, -1, note_bytes, note_bytes, 0, 0, 0};
+    message_record m{kind, from, to, -1, -1, bytes, bytes, 0, 0, 0};
     send(m, now_);
     push(m.arrived, what, to_seat, 0, 0);
   }
@@ -266,7 +274,7 @@ class step_replay {
           }
   }
 
-  static constexpr u64 note_bytes = 64;
+  static constexpr u64 answer_bytes = 32;
 
   const step_profile& f_;
   const cost_model& costs_;

@@ -4,7 +4,7 @@
 // without the replay, which tests hold against it.
 #pragma once
 
-#include "../schedule/link_ratio.hpp"
+#include "../schedule/adaptive_codecs.hpp"
 #include "../schedule/owners.hpp"
 
 namespace fusionllm::inline v0 {
@@ -13,7 +13,7 @@ struct step_bound {
   nanoseconds compute = 0;  ///< of the busiest peer, its update included
   nanoseconds link = 0;     ///< of the busiest directed link, with its latency
   nanoseconds way = 0;      ///< the longest way of one micro-batch, operators and transfers
-  nanoseconds step() const { return std::max({compute, link, way}); }
+  nanoseconds step() const { return (std::max)({compute, link, way}); }
 };
 
 namespace detail {
@@ -40,16 +40,16 @@ inline nanoseconds longest_way(const step_profile& f, const plan& p) {
     nanoseconds ready = 0;
     for (int in : g.nodes[std::size_t(i)].in)
       if (in >= 0 && !g.nodes[std::size_t(in)].op->placeholder)
-        ready = std::max(ready, plus(done[std::size_t(in)], travel(in, in, i)));
+        ready = (std::max)(ready, plus(done[std::size_t(in)], travel(in, in, i)));
     done[std::size_t(i)] = plus(ready, f.time(peer(i), i, direction::forward));
-    longest = std::max(longest, done[std::size_t(i)]);
+    longest = (std::max)(longest, done[std::size_t(i)]);
   }
   for (auto at = f.order().rbegin(); at != f.order().rend(); ++at) {
     const int i = *at;
     if (!f.wanted()[std::size_t(i)]) continue;
     nanoseconds ready = done[std::size_t(i)];
     const auto wait_for = [&](int value, const use& u) {
-      if (u.node != i) ready = std::max(ready, plus(back[std::size_t(u.node)], travel(value, u.node, i)));
+      if (u.node != i) ready = (std::max)(ready, plus(back[std::size_t(u.node)], travel(value, u.node, i)));
     };
     if (!uses[std::size_t(i)].empty()) wait_for(i, uses[std::size_t(i)].front());
     for (int in : g.nodes[std::size_t(i)].in) {
@@ -59,7 +59,7 @@ inline nanoseconds longest_way(const step_profile& f, const plan& p) {
         if (theirs[k].node == i) wait_for(in, theirs[k + 1]);
     }
     back[std::size_t(i)] = plus(ready, f.time(peer(i), i, direction::backward));
-    longest = std::max(longest, back[std::size_t(i)]);
+    longest = (std::max)(longest, back[std::size_t(i)]);
   }
   return longest;
 }
@@ -80,10 +80,10 @@ inline step_bound lower_bound(const step_profile& f, const plan& p) {
   for (std::size_t i = 0; i < owners.size(); ++i)
     if (owners[i].primary >= 0) owned[std::size_t(owners[i].primary)] += f.graph().params[i].count();
   for (int peer = 0; peer < costs.peers(); ++peer)
-    b.compute = std::max(b.compute, plus(busy[std::size_t(peer)], costs.update(peer, owned[std::size_t(peer)])));
-  for (const auto& l : detail::link_loads(f, p)) {
+    b.compute = (std::max)(b.compute, plus(busy[std::size_t(peer)], costs.update(peer, owned[std::size_t(peer)])));
+  for (const auto& l : detail::directed_loads(f, p)) {
     const link_codec c = detail::codec_of_link(p, l.from, l.to);
-    b.link = std::max(b.link, plus(l.time(f, c.codec, c.ratio), costs.link(l.from, l.to).latency));
+    b.link = (std::max)(b.link, plus(l.time(f, c.codec, c.ratio), costs.link(l.from, l.to).latency));
   }
   b.way = detail::longest_way(f, p);
   return b;

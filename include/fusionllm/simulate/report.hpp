@@ -67,7 +67,7 @@ inline std::string stage_table(const step_profile& f, const plan& p, const repla
       const machine& m = c.peers[std::size_t(peer)];
       const auto runs = stage_runs(f.graph(), p, s);
       t.row({std::to_string(s), c.title(peer), c.sites[std::size_t(m.site)].name, in_ms(forward), in_ms(backward),
-             decimal(use->busy, std::max(r.step, nanoseconds(1)), 2), decimal(i64(use->memory.total()), i64(1) << 30, 3),
+             decimal(use->busy, (std::max)(r.step, nanoseconds(1)), 2), decimal(i64(use->memory.total()), i64(1) << 30, 3),
              std::to_string(use->memory.slots), std::to_string(operators), runs.front()});
       for (std::size_t k = 1; k < runs.size(); ++k) t.row({"", "", "", "", "", "", "", "", "", runs[k]});
     }
@@ -85,7 +85,7 @@ inline std::string link_table(const step_profile& f, const plan& p, const replay
     t.row({std::to_string(l.from) + " -> " + std::to_string(l.to), decimal(i64(x.bytes_per_second) * 8, 1'000'000, 1),
            in_ms(x.latency), std::to_string(l.messages), in_kb(l.raw_bytes), in_kb(l.bytes),
            decimal(i64(l.raw_bytes), i64(std::max(l.bytes, u64(1))), 2), decimal(l.busy, second, 3),
-           decimal(l.busy, std::max(r.step, nanoseconds(1)), 2), codec});
+           decimal(l.busy, (std::max)(r.step, nanoseconds(1)), 2), codec});
   }
   return t.empty() ? "" : t.text();
 }
@@ -113,7 +113,7 @@ inline std::string describe(const planning_problem& problem, const plan& p, cons
   const i64 samples = problem.micro_batch.batch * p.micro_batches;
   out += "\npredicted step " + detail::decimal(r.step, second, 3) + " s (no schedule of it beats " +
          detail::decimal(bound.step(), second, 3) + " s), " +
-         detail::decimal(samples * problem.micro_batch.time * second / std::max(r.step / 10, nanoseconds(1)), 10, 1) +
+         detail::decimal(samples * problem.micro_batch.time * second / (std::max)(r.step / 10, nanoseconds(1)), 10, 1) +
          " tokens/s, sent " + detail::in_kb(sent) + " kB for " + detail::in_kb(raw) + " kB\n";
   for (const std::string& n : p.notes) out += "note: " + n + "\n";
   return out;

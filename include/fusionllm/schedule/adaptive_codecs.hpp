@@ -14,7 +14,7 @@ namespace fusionllm::inline v0 {
 namespace detail {
 
 /// What one directed link carries in a step.
-struct link_load {
+struct directed_load {
   int from, to;
   std::vector<std::pair<int, int>> tensors;  ///< node, how often
 
@@ -28,12 +28,12 @@ struct link_load {
   }
 };
 
-inline std::vector<link_load> link_loads(const step_profile& f, const plan& p) {
-  std::vector<link_load> r;
+inline std::vector<directed_load> directed_loads(const step_profile& f, const plan& p) {
+  std::vector<directed_load> r;
   for (const edge& e : compile(f.graph(), p).edges)
     for (int m = 0; m < p.micro_batches; ++m) {
       const int from = p.peer_of(e.from, m), to = p.peer_of(e.to, m);
-      auto link = std::find_if(r.begin(), r.end(), [&](const link_load& l) { return l.from == from && l.to == to; });
+      auto link = std::find_if(r.begin(), r.end(), [&](const directed_load& l) { return l.from == from && l.to == to; });
       if (link == r.end()) link = r.insert(r.end(), {from, to, {}});
       auto tensor = std::find_if(link->tensors.begin(), link->tensors.end(), [&](const auto& t) { return t.first == e.node; });
       if (tensor == link->tensors.end()) link->tensors.push_back({e.node, 1});
@@ -54,7 +54,7 @@ inline nanoseconds slowest_compute(const step_profile& f, const plan& p) {
 }
 
 /// The smallest ratios, up to `most`, at which no link takes longer than tau.
-inline std::vector<link_codec> ratios_for(const step_profile& f, const std::vector<link_load>& loads, nanoseconds tau,
+inline std::vector<link_codec> ratios_for(const step_profile& f, const std::vector<directed_load>& loads, nanoseconds tau,
                                           const std::string& codec, double most) {
   std::vector<link_codec> r;
   for (const auto& l : loads) {
@@ -76,12 +76,12 @@ inline std::vector<link_codec> ratios_for(const step_profile& f, const std::vect
 inline std::vector<link_codec> adaptive_codecs(const step_profile& f, plan p, const std::string& codec, double ratio,
                                                int slack = 5) {
   if (!(ratio >= 0 && ratio <= 1e6)) fail(errc::plan, "the compression ratio is ", ratio, ", expected 0 to 1000000");
-  const auto loads = detail::link_loads(f, p);
+  const auto loads = detail::directed_loads(f, p);
   nanoseconds tau = detail::slowest_compute(f, p);
   p.codecs.clear();
   for (const auto& l : loads) {
     p.codecs.push_back({l.from, l.to, codec, ratio});
-    tau = std::max(tau, l.time(f, codec, ratio));
+    tau = (std::max)(tau, l.time(f, codec, ratio));
   }
   const nanoseconds shortest = predict_step(f, p);
   constexpr int parts = 16;
