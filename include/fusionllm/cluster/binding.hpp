@@ -32,6 +32,7 @@ struct model_binding {
   std::string compressors;             ///< names, the first is the default
   std::string_view default_compressor;
   std::unique_ptr<codec> (*make_codec)(std::string_view label, const codec_options&) = nullptr;
+  encoded_bytes_function encoded_bytes = nullptr;  ///< what the cost model asks of compressors
 
   /// Errors: errc::config naming the devices there are.
   const device_choice& device(std::string_view name) const {
@@ -90,6 +91,11 @@ const model_binding& bind_model() {
     m.compressors = compressors_list::names();
     m.default_compressor = compressors_list::first();
     m.make_codec = [](std::string_view label, const codec_options& o) { return compressors_list::make(label, o); };
+    m.encoded_bytes = [](std::string_view label, double ratio, i64 rows, i64 columns) {
+      codec_options o;
+      o.ratio = ratio;
+      return u64(compressors_list::make(label, o)->encoded_bytes(rows, columns));
+    };
     return m;
   }();
   return b;

@@ -189,7 +189,7 @@ class broker_node : private connection_handler {
   void all_connected() {
     for (const auto& p : peers_)
       if (!p.connected) return;
-    if (settings_.machines) return make_plan(cost_model(first_machines()));
+    if (settings_.machines) return make_plan(cost_model(first_machines(), model_.encoded_bytes));
     phase_ = phase::measuring;
     host_.on_text("measuring devices and links");
     measure_from(0);
@@ -216,7 +216,7 @@ class broker_node : private connection_handler {
       c.peers[i].name = peers_[i].name;
       if (peers_[i].joined.memory_bytes) c.peers[i].memory_bytes = peers_[i].joined.memory_bytes;
     }
-    cost_model costs(std::move(c));
+    cost_model costs(std::move(c), model_.encoded_bytes);
     for (u32 i = 0; i < peers_.size(); ++i) fit(costs, int(i));
     make_plan(costs);
   }

@@ -3,8 +3,7 @@
 // the predicted step and, in emulation, how long each task of each peer is held.
 #pragma once
 
-#include "../compress/link_ratio.hpp"
-#include "../schedule/predict.hpp"
+#include "../schedule/adaptive_codecs.hpp"
 #include "control.hpp"
 #include "settings.hpp"
 
@@ -24,42 +23,17 @@ inline planning_problem problem_of(const model_binding& model, const cluster_set
   return p;
 }
 
-/// Ratios of the links that carry edges of `p`: each just enough that the link keeps up with the slowest link at the
-/// user's ratio, or with the slowest compute (AdaTopK). A compressor that is not adaptive has the user's ratio on all.
+/// Codecs of the links that carry edges of `p`: an adaptive compressor has on each link the ratio that it needs there
+/// (AdaTopK), any other the user's ratio on all.
 inline void choose_codecs(const model_binding& model, const planning_problem& problem, const codec_options& details, plan& p) {
   p.codecs.clear();
   if (problem.codec == "none") return;
-  const bool adaptive = model.make_codec(problem.codec, details)->adaptive();
-  const program prog = compile(problem.graph, p);
   const step_profile profile(problem);
-  std::vector<std::pair<int, int>> pairs;
-  for (const edge& e : prog.edges)
-    for (int m = 0; m < p.micro_batches; ++m) {
-      const std::pair pair(p.peer_of(e.from, m), p.peer_of(e.to, m));
-      if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
-    }
-  std::sort(pairs.begin(), pairs.end());
-  std::vector<link_load> loads;
-  for (auto [from, to] : pairs) {
-    u64 bytes = 0;
-    for (const edge& e : prog.edges)
-      if (p.stage_of_peer(from) == e.from && p.stage_of_peer(to) == e.to) bytes += profile.cost(e.node).output_bytes;
-    loads.push_back({problem.costs->link(from, to).latency, problem.costs->occupancy(from, to, bytes)});
+  if (model.make_codec(problem.codec, details)->adaptive()) {
+    p.codecs = adaptive_codecs(profile, p, problem.codec, problem.ratio);
+    return;
   }
-  nanoseconds slowest = 0;
-  for (int s = 0; s < p.stages(); ++s)
-    for (int peer : p.peers[std::size_t(s)]) {
-      nanoseconds t = 0;
-      for (int i : profile.order())
-        if (p.stage_of[std::size_t(i)] == s) t += profile.both(peer, i);
-      slowest = std::max(slowest, t);
-    }
-  const i64 most = ratio_in_thousandths(problem.ratio);
-  const nanoseconds target = link_target(loads, slowest, most);
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const i64 ratio = adaptive ? link_ratio(loads[i], target, most) : most;
-    if (ratio > 1000 || !adaptive) p.codecs.push_back({pairs[i].first, pairs[i].second, problem.codec, double(ratio) / 1000});
-  }
+  for (const auto& load : detail::directed_loads(profile, p)) p.codecs.push_back({load.from, load.to, problem.codec, problem.ratio});
 }
 
 /// Plans a run: the given plan, or the scheduler's; with codecs and the predicted step. Errors: plan, config.
