@@ -114,6 +114,7 @@ class run {
     law(same_mask(made, seen), "both ends see one mask");
     law(same_bits(y, decoded(*a, frame, outer, nullptr)), "decoding is deterministic");
     law(first_non_finite(y.data(), i64(y.size())) < 0, "what is decoded is finite");
+    law(made.all || made.per_row == 0 || made.count() == made.per_row * rows_, "a mask of even rows has as many in each");
     const auto inside = members(made);
     bool zero = true, subset = true;
     const auto allowed = outer == nullptr ? std::vector<bool>(y.size(), true) : members(*outer);

@@ -83,22 +83,34 @@ inline void write_int8(const float* v, i64 n, std::byte* out) {
   }
 }
 
+/// False where one of the bytes is -128.
+inline bool read_block_portable(const std::byte* in, i64 n, float scale, float* v) {
+  u32 bad = 0;
+  for (i64 i = 0; i < n; ++i) {
+    const int q = static_cast<std::int8_t>(in[i]);
+    bad |= u32(q == -128);
+    v[i] = clamp_to_finite(float(q) * scale);
+  }
+  return bad == 0;
+}
+
 inline void read_int8(const std::byte* in, i64 n, float* v) {
+  const instruction_set set = best_instruction_set();
   for (i64 begin = 0; begin < n; begin += int8_block) {
     const i64 length = n - begin < int8_block ? n - begin : int8_block;
     const u16 code = load_little<u16>(in);
     if (!int8_scale_exists(code)) fail(errc::protocol, "an int8 block has scale code ", code, ", which no sender writes");
-    const float scale = int8_scale(code);
-    in += 2;
-    u32 bad = 0;
-    for (i64 i = 0; i < length; ++i) {
-      const int q = static_cast<std::int8_t>(in[i]);
-      bad |= u32(q == -128);
-      v[begin + i] = clamp_to_finite(float(q) * scale);
-    }
-    if (bad != 0) fail(errc::protocol, "an int8 block holds -128, which no sender writes");
-    in += length;
+    bool good = true;
+#if defined(__x86_64__)
+    if (set == instruction_set::avx512 && length == int8_block)
+      good = read_block_avx512(in + 2, int8_scale(code), v + begin);
+    else
+#endif
+      good = read_block_portable(in + 2, length, int8_scale(code), v + begin);
+    if (!good) fail(errc::protocol, "an int8 block holds -128, which no sender writes");
+    in += 2 + length;
   }
+  (void)set;
 }
 
 }  // namespace detail

@@ -10,15 +10,16 @@
 
 namespace fusionllm::inline v0 {
 
-/// One implementation of the passes. None writes more entries than it returns.
+/// One implementation of the passes.
 struct scan_passes {
   /// How many of n keys are at least `key`.
   i64 (*count)(const float* x, i64 n, u32 key);
   /// The largest of n keys; 0 for none.
   u32 (*largest)(const float* x, i64 n);
-  /// Positions, plus `base`, of what the cut keeps. Returns how many.
+  /// Positions, plus `base`, of what the cut keeps. Returns how many, and writes no more.
   i64 (*keep)(const float* x, i64 n, u32 base, magnitude_cut cut, u32* positions);
-  /// Positions, plus `base`, and values of keys at least `key`. Stops with -1 where it finds more than `capacity`.
+  /// Positions, plus `base`, and values of keys at least `key`. Stops with -1 where it finds more than `capacity`;
+  /// may write up to there.
   i64 (*collect)(const float* x, i64 n, u32 base, u32 key, i64 capacity, u32* positions, float* values);
 };
 

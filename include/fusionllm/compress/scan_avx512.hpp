@@ -10,6 +10,9 @@
 
 namespace fusionllm::inline v0::detail {
 
+/// How far ahead a pass asks for memory: the hardware's own prefetch stops at the end of each page.
+inline constexpr i64 prefetch_bytes = 4096;
+
 __attribute__((target("avx512f,popcnt"))) inline __mmask16 first_lanes_avx512(i64 n) { return n >= 16 ? __mmask16(0xFFFF) : __mmask16((1u << n) - 1); }
 
 /// Sixteen keys, or the first of them: lanes that are left out are zero.
@@ -23,7 +26,10 @@ __attribute__((target("avx512f,popcnt"))) inline __m512i keys_avx512(const float
 __attribute__((target("avx512f,popcnt"))) inline i64 count_avx512(const float* x, i64 n, u32 key) {
   const __m512i least = _mm512_set1_epi32(int(key));
   i64 i = 0, found = 0;
+  const int lines = n > (1 << 14) ? 4 : 0;  // a row is in the cache
   for (; i + 64 <= n; i += 64) {
+    for (int line = 0; line < lines; ++line)
+      _mm_prefetch(reinterpret_cast<const char*>(x + i + 16 * line) + prefetch_bytes, _MM_HINT_T0);
     const u32 a = _mm512_cmpge_epu32_mask(keys_avx512(x + i), least);
     const u32 b = _mm512_cmpge_epu32_mask(keys_avx512(x + i + 16), least);
     const u32 c = _mm512_cmpge_epu32_mask(keys_avx512(x + i + 32), least);
@@ -86,16 +92,14 @@ __attribute__((target("avx512f,popcnt"))) inline i64 collect_avx512(const float*
   __m512i at = _mm512_add_epi32(_mm512_set1_epi32(int(base)),
                                 _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
   i64 i = 0, found = 0;
-  for (; i < n && found + 16 <= capacity; i += 16) {
-    const __mmask16 lanes = first_lanes_avx512(n - i);
-    const __m512i bits = _mm512_maskz_loadu_epi32(lanes, x + i);
+  for (; i + 16 <= n && found + 16 <= capacity; i += 16) {  // whole stores, within the capacity: masked ones are slower
+    _mm_prefetch(reinterpret_cast<const char*>(x + i) + prefetch_bytes, _MM_HINT_T0);
+    const __m512i bits = _mm512_loadu_si512(x + i);
     const __m512i keys = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
-    const __mmask16 take = _mm512_mask_cmpge_epu32_mask(lanes, keys, least);
-    const int count = std::popcount(u32(take));
-    const __mmask16 stored = first_lanes_avx512(count);
-    _mm512_mask_storeu_epi32(positions + found, stored, _mm512_maskz_compress_epi32(take, at));
-    _mm512_mask_storeu_epi32(values + found, stored, _mm512_maskz_compress_epi32(take, bits));
-    found += count;
+    const __mmask16 take = _mm512_cmpge_epu32_mask(keys, least);
+    _mm512_storeu_si512(positions + found, _mm512_maskz_compress_epi32(take, at));
+    _mm512_storeu_si512(values + found, _mm512_maskz_compress_epi32(take, bits));
+    found += std::popcount(u32(take));
     at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
   }
   if (i >= n) return found;

@@ -31,7 +31,7 @@ inline top_k_shape sized_shape(const matrix_extent& e, value_coding values, bool
 }  // namespace detail
 
 /// The shape for an extent. `keep` < 0: from the ratio, which keeps one entry at least, and sends all of them where
-/// they fit: as fp32, else as fp16, else in `values`. Whatever is not smaller than fp32 becomes fp32.
+/// they fit: as fp32, else as fp16, else in `values`. A `keep` that would not be smaller than fp32 sends fp32.
 inline top_k_shape shape_of_top_k(const matrix_extent& e, i64 thousandths, i64 keep, selection_scope scope,
                                   value_coding values) {
   const i64 n = e.elements();
@@ -55,8 +55,7 @@ inline top_k_shape shape_of_top_k(const matrix_extent& e, i64 thousandths, i64 k
     const i64 k = fits + (above - fits) / 2;
     (detail::sized_shape(e, values, by_row, k).bytes <= budget ? fits : above) = k;
   }
-  const top_k_shape s = detail::sized_shape(e, values, by_row, fits);
-  return s.bytes < raw.bytes ? s : raw;
+  return detail::sized_shape(e, values, by_row, fits);
 }
 
 }  // namespace fusionllm::inline v0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of writing fp16 and int8, and of reading fp16, on sixteen lanes, bit-equal to the portable ones.
+// The inner loops of writing and reading fp16 and int8 on sixteen lanes, bit-equal to the portable ones.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +56,23 @@ __attribute__((target("avx512f"))) inline void quantize_block_avx512(const float
     q = _mm512_maskz_max_epi32(0xFFFF, q, _mm512_set1_epi32(-127));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm512_maskz_cvtepi32_epi8(0xFFFF, q));
   }
+}
+
+/// Reads the 64 bytes of a block, times its scale, clamped to finite numbers. False where one is -128.
+__attribute__((target("avx512f"))) inline bool read_block_avx512(const std::byte* in, float scale, float* v) {
+  const __m512 factor = _mm512_set1_ps(scale);
+  const __m512 most = _mm512_set1_ps((std::numeric_limits<float>::max)());
+  u32 bad = 0;
+  for (int i = 0; i < 64; i += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
+    const __m512i q = _mm512_maskz_cvtepi8_epi32(0xFFFF, bytes);
+    bad |= u32(_mm512_cmpeq_epi32_mask(q, _mm512_set1_epi32(-128)));
+    __m512 scaled = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xFFFF, q), factor);
+    scaled = _mm512_maskz_min_ps(0xFFFF, scaled, most);
+    scaled = _mm512_maskz_max_ps(0xFFFF, scaled, _mm512_sub_ps(_mm512_setzero_ps(), most));
+    _mm512_storeu_ps(v + i, scaled);
+  }
+  return bad == 0;
 }
 
 }  // namespace fusionllm::inline v0::detail

@@ -186,6 +186,22 @@ TEST_CASE("cotangents within the forward mask are values alone; a higher ratio s
   CHECK(4.0 * 64 * 256 / double(subset.frame.size()) >= 50);
 }
 
+TEST_CASE("raw where the encoding would not be smaller") {
+  const auto x = wave(100);
+  CHECK(send(*keeping(99), x, 1).made.all);
+  CHECK(send(*keeping(99), x, 1).y == x);
+  CHECK(send(*keeping(90), x, 1).made.count() == 90);
+}
+
+TEST_CASE("a frame that claims even rows and has others is refused") {
+  const auto c = keeping(4, value_coding::f16);
+  const std::vector<float> x = {9, 8, 7, 0, 0, 0, 0, 6};
+  auto s = send(*c, x, 2);
+  CHECK(s.made.positions == positions{0, 1, 2, 7});
+  s.frame[3] |= std::byte(4);
+  CHECK_THROWS_AS(c->decode(s.frame, s.y.data(), 2, 4, nullptr, nullptr), fl::error);
+}
+
 TEST_CASE("the planner's size of a frame is exact") {
   const auto x = wave(48 * 200);
   for (double ratio : {1.0, 1.5, 3.0, 7.0, 30.0, 300.0, 1e6})
