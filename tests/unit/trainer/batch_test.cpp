@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "error_of.hpp"
+#include "unit/error_of.hpp"
 
 namespace fl = fusionllm;
 using fusionllm_test::error_of;

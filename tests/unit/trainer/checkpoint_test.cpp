@@ -8,8 +8,8 @@
 #include <csignal>
 
 #include "catch.hpp"
-#include "error_of.hpp"
-#include "temporary_folder.hpp"
+#include "unit/error_of.hpp"
+#include "unit/temporary_folder.hpp"
 
 namespace fl = fusionllm;
 using fusionllm_test::error_of;

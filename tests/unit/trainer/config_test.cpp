@@ -5,7 +5,7 @@
 #include <set>
 
 #include "catch.hpp"
-#include "error_of.hpp"
+#include "unit/error_of.hpp"
 
 namespace fl = fusionllm;
 using fusionllm_test::caught;

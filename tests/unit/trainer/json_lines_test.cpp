@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "catch.hpp"
-#include "error_of.hpp"
-#include "temporary_folder.hpp"
+#include "unit/error_of.hpp"
+#include "unit/temporary_folder.hpp"
 
 namespace fl = fusionllm;
 

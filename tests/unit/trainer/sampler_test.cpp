@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "error_of.hpp"
+#include "unit/error_of.hpp"
 
 namespace fl = fusionllm;
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// `run<trainer>(argc, argv)`: a program's main function with all its commands. Only here does the library print, install
+// signal handlers and decide how the process ends; docs/errors.md has a paragraph for each exit status.
+#pragma once
+
+#include <exception>
+#include <new>
+
+#include "config_file.hpp"
+#include "evaluate.hpp"
+#include "generate.hpp"
+#include "train.hpp"
+#include "usage.hpp"
+
+namespace fusionllm::inline v0 {
+
+namespace detail {
+
+inline int dispatch(const command_call& call, std::string_view command) {
+  if (command == "train") return train_command(call);
+  if (command == "generate") return generate_command(call);
+  if (command == "evaluate") return evaluate_command(call);
+  fail(errc::usage, "'", command, "' is not in this version");
+}
+
+/// Defaults, then the run folder's file (of a trained model), then --config, then the environment, then flags.
+inline run_config resolve(const command_line& line, const run_config& defaults) {
+  run_config c = defaults;
+  run_config flags = defaults;
+  apply(line, flags);
+  const bool trained = line.command->name == "generate" || line.command->name == "evaluate";
+  if (trained && !flags.run.empty()) apply_run_folder(flags.run, c);
+  if (!line.options.config.empty()) apply_config_file(line.options.config, c);
+  if (const char* token = std::getenv("FUSIONLLM_TOKEN")) c.token = token;
+  apply(line, c);
+  check(c);
+  return c;
+}
+
+inline int run_program(const model_binding& model, std::span<const char* const> arguments, const program_options& program) {
+  const char* path = arguments.empty() ? "fusionllm" : arguments.front();
+  std::string_view name = path;
+  if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  const command_line line = parse_command_line(arguments.empty() ? arguments : arguments.subspan(1));
+  std::string text;
+  if (line.version) text = version_text();
+  else if (line.help) text = line.command ? help_text(name, *line.command, program.defaults) : help_text(name);
+  if (!text.empty()) return std::fputs(text.c_str(), stdout) < 0;
+  return dispatch({model, resolve(line, program.defaults), line.options, program, path}, line.command->name);
+}
+
+/// Runs `f`; an exception becomes a line on stderr and an exit status.
+template <class F>
+int exit_status_of(F&& f) {
+  const auto say = [](const char* what, errc code) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "error: %s\n", what);
+    return int(code);
+  };
+  try {
+    const int status = f();
+    if (std::fflush(stdout) != 0) return say("cannot write the output: is the disk full?", errc::resource);
+    return status;
+  } catch (const error& e) {
+    return say(e.what(), e.code());
+  } catch (const std::bad_alloc&) {
+    return say("out of memory: use smaller micro-batches, or more peers", errc::resource);
+  } catch (const std::exception& e) {
+    return say((std::string("internal: ") + e.what()).c_str(), errc::internal);
+  }
+}
+
+}  // namespace detail
+
+/// The whole of a program. `Trainer` is a `trainer<Model, Policies...>`. Returns the exit status.
+template <class Trainer>
+int run(int argc, const char* const* argv, const program_options& program = {}) {
+  return detail::exit_status_of([&] {
+    return detail::run_program(Trainer::binding(), std::span(argv, std::size_t(argc)), program);
+  });
+}
+
+}  // namespace fusionllm::inline v0

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// `train`: the whole run in this process.
+#pragma once
+
+#include <chrono>
+
+#include "../trainer/data_buffers.hpp"
+#include "../trainer/json_lines.hpp"
+#include "program.hpp"
+#include "progress.hpp"
+#include "run_folder.hpp"
+#include "settings.hpp"
+#include "stop_signal.hpp"
+#include "summary.hpp"
+
+namespace fusionllm::inline v0 {
+
+namespace detail {
+
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// A run in one process: steps, held-out losses, checkpoints, each told to the sinks.
+class single_run {
+ public:
+  single_run(const command_call& call, const data_source& data, event_sinks& events)
+      : c_(call.config), fingerprint_(call.model.fingerprint), data_(data), events_(events), trainer_(call.model, trainer_options_of(c_)),
+        buffers_(call.model.graph, trainer_.real_type(), {c_.batch, c_.time}) {
+    if (!c_.run.empty()) folder_.emplace(c_.run);
+  }
+
+  basic_trainer& trainer() { return trainer_; }
+
+  /// Takes up the newest checkpoint. Errors: errc::checkpoint when there is none.
+  void resume() {
+    const auto found = folder_->checkpoints().find_newest(fingerprint_);
+    for (const auto& why : found.damaged) events_.on_message({severity::warning, why});
+    if (!found.newest)
+      fail(errc::checkpoint, "run folder '", c_.run, "' holds no whole checkpoint to resume from: leave out --resume");
+    trainer_.load(found.newest->path());
+    saved_ = trainer_.steps();
+    events_.on_message({severity::info, "resumed after step " + std::to_string(saved_)});
+  }
+
+  /// Runs to the end, or until `stop`. True when it was stopped.
+  bool run(const stop_signal& stop) {
+    const u64 last = c_.stop_after > 0 ? (std::min)(u64(c_.stop_after), u64(c_.steps)) : u64(c_.steps);
+    if (trainer_.steps() >= last)
+      events_.on_message({severity::info, "nothing left to do: step " + std::to_string(trainer_.steps()) + " of "
+                                              + std::to_string(last) + " is done"});
+    while (trainer_.steps() < last && !stop.requested()) {
+      step();
+      const u64 done = trainer_.steps();
+      if (c_.validation_interval > 0 && done % u64(c_.validation_interval) == 0) validate();
+      if (c_.checkpoint_interval > 0 && done % u64(c_.checkpoint_interval) == 0) try_save();
+    }
+    if (saved_ != trainer_.steps()) save();
+    if (!stop.requested() && validated_ != trainer_.steps()) validate();
+    return stop.requested();
+  }
+
+ private:
+  void step() {
+    const auto begin = std::chrono::steady_clock::now();
+    buffers_.fill(data_, trainer_.steps(), 0, c_.batch);
+    const step_result r = trainer_.step(buffers_.batch(c_.batch));
+    if (r.skipped) events_.on_message({severity::warning, "step " + std::to_string(r.step) + " was skipped: its gradient is not finite"});
+    step_event e;
+    e.step = r.step, e.steps = u64(c_.steps), e.loss = r.loss, e.learning_rate = r.learning_rate;
+    e.gradient_norm = r.gradient_norm, e.tokens = u64(c_.batch * c_.time), e.seconds = seconds_since(begin);
+    events_.on_step(e);
+  }
+
+  void validate() {
+    validated_ = trainer_.steps();
+    const i64 batches = (std::min)(c_.validation_batches, data_.validation_batches());
+    if (batches == 0) return;
+    const auto begin = std::chrono::steady_clock::now();
+    double sum = 0;
+    for (i64 b = 0; b < batches; ++b) {
+      buffers_.fill_validation(data_, b, 0, c_.batch);
+      sum += trainer_.evaluate(buffers_.batch(c_.batch));
+    }
+    events_.on_validation({validated_, sum / double(batches), u64(batches * c_.batch * c_.time), seconds_since(begin)});
+  }
+
+  void save() {
+    if (!folder_) return;
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string path = folder_->checkpoints().file_of(trainer_.steps());
+    trainer_.save(path);
+    folder_->checkpoints().keep_newest(c_.keep);
+    saved_ = trainer_.steps();
+    struct stat info{};
+    ::stat(path.c_str(), &info);
+    events_.on_checkpoint({saved_, path, u64(info.st_size), seconds_since(begin)});
+  }
+  /// In the middle of a run a failed save is a warning: what was saved before is still there.
+  void try_save() {
+    try {
+      save();
+    } catch (const error& e) {
+      events_.on_message({severity::warning, std::string(e.what()) + "; training goes on"});
+    }
+  }
+
+  const run_config& c_;
+  u64 fingerprint_;
+  const data_source& data_;
+  event_sinks& events_;
+  basic_trainer trainer_;
+  data_buffers buffers_;
+  std::optional<run_folder> folder_;
+  u64 saved_ = ~u64(0), validated_ = ~u64(0);
+};
+
+}  // namespace detail
+
+/// The sinks that every running command has: progress, summary, the run folder's lines.
+class command_sinks {
+ public:
+  command_sinks(const command_call& call, u64 data_digest) : summary_() {
+    all.add(summary_);
+    if (!call.config.run.empty()) {
+      run_folder(call.config.run).open(call.config, data_digest);
+      lines_ = std::make_unique<json_lines>(run_folder(call.config.run).metrics_file());
+      all.add(*lines_);
+    }
+    if (!call.options.quiet) {
+      progress_ = std::make_unique<progress>(call.options.json ? call.notes : call.out, u64(call.config.log_interval));
+      all.add(*progress_);
+    }
+  }
+  /// Prints what the run came to.
+  void finish(const command_call& call) {
+    progress_.reset();
+    std::fputs((call.options.json ? summary_.json() : summary_.table()).c_str(), call.out);
+  }
+
+  event_sinks all;
+
+ private:
+  run_summary summary_;
+  std::unique_ptr<json_lines> lines_;
+  std::unique_ptr<progress> progress_;
+};
+
+inline int train_command(const command_call& call) {
+  const auto data = open_data(call);
+  command_sinks sinks(call, data->digest());
+  detail::single_run run(call, *data, sinks.all);
+  if (call.config.resume) run.resume();
+  sinks.all.on_message({severity::info, data->describe()});
+  const stop_signal stop;
+  const bool stopped = run.run(stop);
+  sinks.finish(call);
+  if (stopped) fail(errc::interrupted, "stopped after step ", run.trainer().steps(), call.config.run.empty() ? "" : ": go on with --resume");
+  return 0;
+}
+
+}  // namespace fusionllm::inline v0
