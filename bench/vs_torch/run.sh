@@ -3,15 +3,15 @@
 # Trains the small GPT (4 layers, width 256, 4 heads, vocabulary 256, 16 x 128 tokens, AdamW, fp32) with PyTorch eager and
 # with fusionllm in turns, so that both see the machine at its fast and slow moments, and prints both and their ratio.
 #   sh bench/vs_torch/run.sh [program [pairs [threads]]]     PYTHON=... chooses a Python that has torch
-# The program is `vs_torch`, built by the preset bench.
+# The program is `vs_torch_bench`, built by the preset bench.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-program=${1:-$here/../../build/bench/bench/vs_torch}
+program=${1:-$here/../../build/bench/bench/vs_torch_bench}
 pairs=${2:-5}
 threads=${3:-2}
 python=${PYTHON:-python3}
 if [ ! -x "$program" ]; then
-  echo "run.sh: $program is not there; build it: cmake --preset bench && cmake --build --preset bench --target vs_torch" >&2
+  echo "run.sh: $program is not there; build it: cmake --preset bench && cmake --build --preset bench --target vs_torch_bench" >&2
   exit 2
 fi
 if ! "$python" -c 'import torch' 2>/dev/null; then

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains the small GPT of torch_gpt.py with fusionllm, one process. `vs_torch [threads [warm-up [steps]]]` prints one JSON
+// Trains the small GPT of torch_gpt.py with fusionllm, one process. `vs_torch_bench [threads [warm-up [steps]]]` prints one JSON
 // line: tokens per second by the median step.
 #include <algorithm>
 #include <cstdio>
