@@ -18,7 +18,8 @@ namespace fusionllm::inline v0 {
 
 /// A GPU in use by one peer: its memory, and one stream in which everything runs in the order of the calls. Calls
 /// return at once unless they say otherwise; what fails on the GPU is thrown by a later call. Errors are fl::error:
-/// errc::resource for what the machine lacks, errc::internal for the rest.
+/// errc::resource for what the machine lacks, errc::internal for the rest. One thread at a time calls, but `reached` may
+/// be asked by any.
 class cuda_context : public device_context {
  public:
   /// Device memory, aligned to 256 bytes. Both wait for the GPU.

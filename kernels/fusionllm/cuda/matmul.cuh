@@ -38,13 +38,12 @@ class matmul_engine {
   }
 
   void run(product p, const float* a, const float* b, float* d, const float* bias = nullptr) {
-    if (p.m == 0 || p.n == 0) return;
+    if (p.m == 0 || p.n == 0 || p.k == 0) return;  // k is the number of rows where it can be 0: nothing is added
     p.bias = bias != nullptr;
     p.alignment = common_alignment(a, b, d);
     const auto at = plans_.find(p);
-    plan& chosen = at != plans_.end() ? at->second : plans_.emplace(p, choose(p)).first->second;
-    if (bias)
-      set(chosen.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, "set the bias of a product");
+    plan& chosen = at != plans_.end() ? at->second : plans_.emplace(p, choose(p, bias)).first->second;
+    if (bias) set(chosen.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, "set the bias of a product");
     const float one = 1, keep = p.add ? 1.0f : 0.0f;
     check(cublasLtMatmul(handle_, chosen.operation.get(), &one, a, chosen.a.get(), b, chosen.b.get(), &keep, d,
                          chosen.d.get(), d, chosen.d.get(), &chosen.algorithm, workspace_.get(), workspace_bytes,
@@ -91,15 +90,17 @@ class matmul_engine {
     return layout_ptr(l);
   }
 
-  plan choose(const product& p) const {
+  plan choose(const product& p, const float* bias) const {
     plan c;
     cublasLtMatmulDesc_t operation = nullptr;
     check(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
     c.operation.reset(operation);
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, "describe a product");
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, "describe a product");
-    if (p.bias)
+    if (p.bias) {
       set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS, "describe a product with a bias");
+      set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, "set the bias of a product");
+    }
     c.a = p.transpose_a ? layout(p.k, p.m) : layout(p.m, p.k);
     c.b = p.transpose_b ? layout(p.n, p.k) : layout(p.k, p.n);
     c.d = layout(p.m, p.n);
