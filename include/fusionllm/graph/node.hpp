@@ -27,11 +27,13 @@ inline constexpr element element_of = check_element<E>::value;
 /// How a parameter starts: every element is a function of (seed, the parameter's name, its index), so that each owner
 /// makes its own part.
 struct initializer {
-  enum class kind : u8 { zeros, ones, normal } how = kind::normal;
-  double deviation = 0.02;  ///< standard deviation of `normal`
+  enum class kind : u8 { zeros, ones, normal, fan_in } how = kind::fan_in;
+  double deviation = 0;  ///< standard deviation of `normal`
   constexpr bool operator==(const initializer&) const = default;
 };
 constexpr initializer normal(double deviation) { return {initializer::kind::normal, deviation}; }
+/// Normal with variance 1 / (3 fan-in), the last extent being the fan-in: the variance that PyTorch's linear starts with.
+inline constexpr initializer fan_in{initializer::kind::fan_in, 0};
 inline constexpr initializer zeros{initializer::kind::zeros, 0};
 inline constexpr initializer ones{initializer::kind::ones, 0};
 

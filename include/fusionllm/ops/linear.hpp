@@ -18,7 +18,7 @@ struct linear_op : operator_base {
 template <i64 Out>
 struct linear_object : operator_object_base {
   std::string_view scope = "linear";
-  initializer init = normal(0.02);
+  initializer init = fan_in;
   bool has_bias = true;
 
   constexpr linear_object named(std::string_view n) const {

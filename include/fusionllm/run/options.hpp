@@ -10,6 +10,7 @@ struct command_options {
   std::string config;
   bool json = false;
   bool quiet = false;
+  std::string listen;
   std::string output;
   std::string checkpoint;
   std::string format = "text";
@@ -26,12 +27,13 @@ constexpr auto make_option_fields() {
   using o = command_options;
   constexpr auto local = config_scope::local;
   constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|generate|evaluate", local};
-  constexpr field_maker<o> running{"train|local|broker|peer", local}, plan{"plan", local}, graph{"graph", local};
+  constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan", local}, graph{"graph", local};
   constexpr field_maker<o> loading{"generate|evaluate", local}, generate{"generate", local};
   return std::array{
       all.text("config", &o::config, "JSON file with any of the keys below; flags win"),
       all.flag("json", &o::json, "print the result as JSON"),
       running.flag("quiet", &o::quiet, "no progress"),
+      broker.text("listen", &o::listen, "address to listen on; empty: that of the key broker"),
       plan.text("output", &o::output, "write the plan to this file"),
       graph.text("format", &o::format, "of what is printed", "text|dot"),
       loading.text("checkpoint", &o::checkpoint, "file; empty: the newest of the run folder"),

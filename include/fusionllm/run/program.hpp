@@ -13,9 +13,9 @@
 namespace fusionllm::inline v0 {
 
 struct program_options {
-  run_config defaults;  ///< of all keys; a file and flags change them
+  run_config defaults{};  ///< of all keys; a file and flags change them
   /// Makes the data of a run; empty: the text or tokens of the key `data`.
-  std::function<std::unique_ptr<data_source>(const run_config&)> make_data;
+  std::function<std::unique_ptr<data_source>(const run_config&)> make_data{};
 };
 
 /// A command about to run.

@@ -3,6 +3,8 @@
 // parameter makes the same bits on every machine.
 #pragma once
 
+#include <cmath>
+
 #include "../core/fnv.hpp"
 #include "../core/philox.hpp"
 #include "../graph/node.hpp"
@@ -29,9 +31,11 @@ void initialize(T* w, const parameter_info& p, u64 seed) {
     case initializer::kind::ones:
       for (i64 i = 0; i < n; ++i) w[i] = T(1);
       return;
-    case initializer::kind::normal: {
+    case initializer::kind::normal:
+    case initializer::kind::fan_in: {
+      const double deviation = p.init.how == initializer::kind::normal ? p.init.deviation : 1 / std::sqrt(3 * double(p.dims.last()));
       const random_key key{seed, fnv().text(p.path.view()).value(), 0, ~u32(0)};
-      for (i64 i = 0; i < n; ++i) w[i] = T(p.init.deviation * nearly_normal(key, u64(i)));
+      for (i64 i = 0; i < n; ++i) w[i] = T(deviation * nearly_normal(key, u64(i)));
       return;
     }
   }

@@ -4,13 +4,13 @@
 // holds one over all headers, so that no record can be missing or exchanged.
 #pragma once
 
-#include <xxhash.h>
 
 #include <bit>
 #include <cstring>
 #include <string>
 
 #include "../core/error.hpp"
+#include "../core/xxh3.hpp"
 #include "../graph/extent.hpp"
 
 namespace fusionllm::inline v0 {

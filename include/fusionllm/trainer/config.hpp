@@ -33,28 +33,28 @@ struct run_config {
   double momentum = 0.9;
   double clip = 1.0;
   // data
-  std::string data;
+  std::string data{};
   std::string token_format = "bytes";
   i64 stride = 1;
   i64 validation_interval = 0;
   i64 validation_batches = 8;
   // plan
   std::string schedule = "1f1b";
-  std::string scheduler;
-  std::string use;
-  std::string topology;
+  std::string scheduler{};
+  std::string use{};
+  std::string topology{};
   bool emulate = false;
   // compression
-  std::string compressor;
+  std::string compressor{};
   double ratio = 10;
-  std::string select;
-  std::string values;
+  std::string select{};
+  std::string values{};
   // this peer
-  std::string device;
+  std::string device{};
   i64 threads = 1;
   i64 memory_mib = 0;
   // run folder
-  std::string run;
+  std::string run{};
   i64 checkpoint_interval = 0;
   i64 keep = 2;
   bool resume = false;
@@ -62,11 +62,11 @@ struct run_config {
   // network
   i64 peers = 1;
   std::string bind = "127.0.0.1:0";
-  std::string announce;
+  std::string announce{};
   std::string broker = "127.0.0.1:4000";
-  std::string name;
-  std::string run_id;
-  std::string token;
+  std::string name{};
+  std::string run_id{};
+  std::string token{};
   bool insecure_network = false;
   double connect_timeout = 30;
   double handshake_timeout = 0.9;
@@ -189,7 +189,8 @@ constexpr auto make_config_fields() {
       network.text("bind", &c::bind, "address to listen on; port 0: any"),
       network.text("announce", &c::announce, "address that others dial; empty: the bound one"),
       network.text("broker", &c::broker, "address of the broker"),
-      network.text("name", &c::name, "of this peer, or a device of the topology"),
+      network.text("name", &c::name, "of this peer in messages; empty: peer-RANK"),
+      network.integer("rank", &c::rank, 0, 4095, "of this peer, below peers; in a topology, the number of its device"),
       network.text("run_id", &c::run_id, "what tells runs on one network apart"),
       secret.text("token", &c::token, "secret of the run; rather set $FUSIONLLM_TOKEN"),
       network.flag("insecure_network", &c::insecure_network, "allow unencrypted traffic beyond this machine"),

@@ -113,7 +113,7 @@ inline std::vector<config_entry> entries_up_to(config_scope scope, const run_con
   std::vector<config_entry> all;
   for (const auto& f : config_fields)
     if (f.scope <= scope) all.push_back({std::string(f.key), field_text(f, c)});
-  if (data_digest != 0) all.push_back({"data digest", std::to_string(data_digest)});
+  if (data_digest != 0) all.push_back({"data digest?", std::to_string(data_digest)});
   return all;
 }
 }  // namespace detail

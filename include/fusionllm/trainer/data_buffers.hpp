@@ -12,14 +12,12 @@ class data_buffers {
  public:
   /// For batches of at most `bound`. `precision` is what `real` is. Errors: errc::model when the model has too many inputs.
   data_buffers(const graph_view& g, dtype precision, const sizes& bound) : bound_(bound) {
-    for (int i = 0; i < g.size(); ++i) {
-      const node& n = g.nodes[std::size_t(i)];
-      if (!n.op->placeholder) continue;
-      if (count_ == max_model_inputs) fail(errc::model, "the model has more than ", max_model_inputs, " inputs");
-      const dtype type = n.type == element::i32 ? dtype::int32 : precision;
-      const u64 bytes = u64(n.out.resolve(bound).count()) * size_of(type);
-      inputs_[count_++] = {i, n.scope.view(), type, n.out, std::make_unique<std::byte[]>(std::size_t(bytes))};
-    }
+    for (int i = 0; i < g.size(); ++i)
+      if (g.nodes[std::size_t(i)].op->placeholder) add(g, i, precision);
+  }
+  /// The same for some of the inputs.
+  data_buffers(const graph_view& g, dtype precision, const sizes& bound, std::span<const int> nodes) : bound_(bound) {
+    for (int i : nodes) add(g, i, precision);
   }
 
   /// Rows [begin, end) of the batch of `step`, at their places. Errors: those of the source.
@@ -54,6 +52,14 @@ class data_buffers {
     extents shape{};
     std::unique_ptr<std::byte[]> memory;
   };
+
+  void add(const graph_view& g, int i, dtype precision) {
+    const node& n = g.nodes[std::size_t(i)];
+    if (count_ == max_model_inputs) fail(errc::model, "the model has more than ", max_model_inputs, " inputs");
+    const dtype type = n.type == element::i32 ? dtype::int32 : precision;
+    const u64 bytes = u64(n.out.resolve(bound_).count()) * size_of(type);
+    inputs_[count_++] = {i, n.scope.view(), type, n.out, std::make_unique<std::byte[]>(std::size_t(bytes))};
+  }
 
   std::span<const output_span> rows(i64 begin, i64 end, std::array<output_span, max_model_inputs>& to) const {
     for (std::size_t i = 0; i < count_; ++i) {

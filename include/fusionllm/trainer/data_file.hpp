@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../core/xxh3.hpp"
 #include "../core/types.hpp"
 
 namespace fusionllm::inline v0 {

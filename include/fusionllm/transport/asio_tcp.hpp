@@ -5,6 +5,7 @@
 
 #include <asio/ip/v6_only.hpp>
 
+#include "../core/seat.hpp"
 #include "asio_reactor.hpp"
 #include "asio_session.hpp"
 #include "session_set.hpp"
@@ -14,6 +15,7 @@ namespace fusionllm::inline v0 {
 template <class Stream>
 class basic_asio_tcp final : public transport, private detail::session_set {
  public:
+  using seat = transport_seat;
   using context = typename Stream::context;
 
   /// Errors: config.
@@ -41,6 +43,8 @@ class basic_asio_tcp final : public transport, private detail::session_set {
     }
     return detail::address_of(bound.front()->where);
   }
+  /// No connection is open, on its way or ending.
+  bool quiet() const { return all().empty(); }
   void stop_listening() override {
     for (auto& l : std::exchange(listeners_, {})) {
       asio::error_code ignored;

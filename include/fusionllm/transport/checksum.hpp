@@ -2,10 +2,7 @@
 // XXH3, 64 bits: the checksum of frames. It finds damage, not malice.
 #pragma once
 
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
+#include "../core/xxh3.hpp"
 
 #include <span>
 
