@@ -97,6 +97,12 @@ inline void read_link(const json_cursor& j, topology& t) {
   if (j.has("between")) add(ends[1].text(), ends[0].text());
 }
 
+inline void check_names(const cluster& c) {
+  std::set<std::string> names;
+  for (const machine& m : c.peers)
+    if (!names.insert(m.name).second) fail(errc::topology, "two devices are called ", m.name, ": give one another name");
+}
+
 }  // namespace detail
 
 /// Errors: errc::topology, naming the key.
@@ -116,7 +122,7 @@ inline topology read_topology(const nlohmann::json& value) {
   if (t.sites.empty()) j.at("sites").refuse("a topology has at least one site");
   if (j.has("links"))
     for (const json_cursor& l : j.at("links").each()) detail::read_link(l, t);
-  expand(t);  // refuses numbers that vanish in whole bytes and nanoseconds
+  detail::check_names(expand(t));  // expand refuses numbers that vanish in whole bytes and nanoseconds
   return t;
 }
 
