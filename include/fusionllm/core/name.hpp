@@ -15,9 +15,7 @@ struct name {
   u8 length = 0;
 
   constexpr name() = default;
-  constexpr name(std::string_view s) {
-    for (char c : s) put(c);
-  }
+  constexpr name(std::string_view s) { put(s); }
   constexpr name(const char* s) : name(std::string_view(s)) {}
 
   constexpr void put(char c) {
@@ -25,7 +23,8 @@ struct name {
     text[length++] = c;
   }
   constexpr void put(std::string_view s) {
-    for (char c : s) put(c);
+    if (s.size() > std::size_t(capacity - length)) throw "a scoped name is longer than 63 characters: shorten the scopes";
+    for (char c : s) text[length++] = c;
   }
   constexpr void put_number(unsigned n) {
     if (n >= 10) put_number(n / 10);

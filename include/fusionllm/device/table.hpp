@@ -47,7 +47,7 @@ constexpr auto make_device_table() {
   run_define<Model>(t);
   std::array<const kernel_table*, std::size_t(g.node_count)> table{};
   for (std::size_t i = 0; i < table.size(); ++i)
-    table[i] = g.nodes[i].links ? chains[std::size_t(g.kind_of[i])] : traced[std::size_t(g.nodes[i].traced_id)];
+    table[i] = g.source[i] < 0 ? chains[std::size_t(~g.source[i])] : traced[std::size_t(g.source[i])];
   return table;
 }
 

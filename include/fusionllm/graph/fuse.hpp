@@ -4,7 +4,7 @@
 // what it would alone, and random numbers are keyed by positions in the unfused trace.
 #pragma once
 
-#include "tracer.hpp"
+#include "arrange.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -50,7 +50,7 @@ struct static_graph {
   std::array<node, N> nodes{};
   std::array<parameter_info, P> params{};
   std::array<named_output, O> outputs{};
-  std::array<int, N> kind_of{};  ///< a node: index into kinds, -1 if not fused
+  std::array<int, N> source{};  ///< a node: its number in the trace, or ~(index into kinds) if it is fused
   std::array<chain_kind, max_chain_kinds> kinds{};
   int node_count = 0;
   int kind_count = 0;
@@ -63,28 +63,40 @@ struct static_graph {
 
 namespace detail {
 
+/// The runs of an arranged trace; nodes are meant by their numbers in the trace.
+struct chain_links {
+  buffer<int> next;    ///< the node that follows in a chain, -1: none
+  buffer<int> before;  ///< the node that precedes
+};
+
 // An input without a cotangent would need a chain that knows of it.
 constexpr bool fusible(const node& n) { return n.op->elementwise && (n.op->differentiable & 3) == 3; }
 
-// For every node the one that follows it in a chain, or -1: its only consumer, element-wise, and nothing else sees it.
-template <std::size_t N, std::size_t P, std::size_t O>
-constexpr std::vector<int> chain_successors(const static_graph<N, P, O>& g) {
-  std::vector<int> next(N, -1);  // -2: several consumers, or visible otherwise
-  for (std::size_t i = 0; i < N; ++i)
-    for (int in : g.nodes[i].in) {
+// A node continues the chain of its first input, or of its second if it commutes: if that is element-wise, too, and
+// nothing else reads it or can see it.
+constexpr chain_links find_chains(const trace& t, const arrangement& a, int result) {
+  const std::size_t n = t.nodes.size();
+  buffer<int> readers(n, 0);
+  for (int i : a.order)
+    for (int in : t.nodes[i].in) {
       if (in < 0) break;
-      next[std::size_t(in)] = next[std::size_t(in)] == -1 ? int(i) : -2;
+      ++readers[in];
     }
-  for (const auto& o : g.outputs) next[std::size_t(o.node)] = -2;
-  if (g.loss >= 0) next[std::size_t(g.loss)] = -2;
-  for (std::size_t i = 0; i < N; ++i) {
-    int& j = next[i];
-    if (j < 0) continue;
-    const node& n = g.nodes[std::size_t(j)];
-    // Read as second input, a predecessor can only be a link if the operator commutes.
-    if (!fusible(g.nodes[i]) || !fusible(n) || (n.in[1] == int(i) && !n.op->commutes)) j = -1;
+  for (const auto& o : t.outputs) ++readers[o.node];
+  if (result >= 0) ++readers[result];
+  chain_links c{buffer<int>(n, -1), buffer<int>(n, -1)};
+  for (int i : a.order) {
+    const node& o = t.nodes[i];
+    if (!fusible(o)) continue;
+    for (std::size_t k = 0; k < (o.op->commutes ? 2u : 1u); ++k) {
+      const int in = o.in[k];
+      if (in < 0 || readers[in] != 1 || !fusible(t.nodes[in])) continue;
+      c.next[in] = i;
+      c.before[i] = in;
+      break;
+    }
   }
-  return next;
+  return c;
 }
 
 // Bit i: backward reads input i of the chain. A link that reads its own first input needs all that leads to it.
@@ -101,36 +113,40 @@ constexpr unsigned inputs_saved(const node& chain) {
   return last >= 0 ? saves | 1u : saves;
 }
 
-// Turns the run's last node into the fused one; links' sides are still numbered by the trace.
-template <std::size_t N, std::size_t P, std::size_t O>
-constexpr void make_chain(static_graph<N, P, O>& g, const std::vector<int>& run) {
-  node fused = g.nodes[std::size_t(run.back())];
-  fused.in = {g.nodes[std::size_t(run.front())].in[0], -1, -1, -1, -1};
-  fused.links = int(run.size());
+/// Numbers of up to `max_links` nodes that become one.
+struct run_of_nodes {
+  int links = 0;
+  std::array<int, max_links> node{};
+  constexpr int last() const { return node[std::size_t(links - 1)]; }
+};
+
+// Makes `fused`, the run's last node, the whole run. Inputs stay numbered by the trace.
+constexpr void make_chain(const trace& t, const arrangement& a, const run_of_nodes& run, node& fused) {
+  fused.in = {t.nodes[run.node[0]].in[0], -1, -1, -1, -1};
+  fused.links = run.links;
   int used = 1;
-  for (std::size_t k = 0; k < run.size(); ++k) {
-    const node& o = g.nodes[std::size_t(run[k])];
+  for (std::size_t k = 0; k < std::size_t(run.links); ++k) {
+    const node& o = t.nodes[run.node[k]];
     chain_link& link = fused.chain[k];
     link.op = o.op;
     link.attr = o.attr;
-    link.traced_id = o.traced_id;
-    const int side = k > 0 && o.in[1] == run[k - 1] ? o.in[0] : o.in[1];
+    link.traced_id = a.position[run.node[k]];
+    const int side = k > 0 && o.in[0] != run.node[k - 1] ? o.in[0] : o.in[1];
     if (side < 0) continue;
     link.side = used;
     fused.in[std::size_t(used++)] = side;
   }
   fused.op = &fused_traits[inputs_saved(fused)];
-  g.nodes[std::size_t(run.back())] = fused;
 }
 
 // The number of the chain's kind, -1 if there is no room for another.
 template <std::size_t N, std::size_t P, std::size_t O>
-constexpr int kind_of(static_graph<N, P, O>& g, const std::vector<int>& run) {
+constexpr int kind_of(static_graph<N, P, O>& g, const trace& t, const run_of_nodes& run) {
   chain_kind k;
-  k.links = int(run.size());
-  for (std::size_t i = 0; i < run.size(); ++i) {
-    k.op[i] = g.nodes[std::size_t(run[i])].op;
-    k.binary[i] = g.nodes[std::size_t(run[i])].in[1] >= 0;
+  k.links = run.links;
+  for (std::size_t i = 0; i < std::size_t(run.links); ++i) {
+    k.op[i] = t.nodes[run.node[i]].op;
+    k.binary[i] = t.nodes[run.node[i]].in[1] >= 0;
   }
   for (int i = 0; i < g.kind_count; ++i)
     if (g.kinds[std::size_t(i)] == k) return i;
@@ -139,40 +155,91 @@ constexpr int kind_of(static_graph<N, P, O>& g, const std::vector<int>& run) {
   return g.kind_count++;
 }
 
-// Fuses in place: chains first, then all nodes move up over those that are gone.
+/// Runs of at least two nodes.
+struct fused_runs {
+  buffer<run_of_nodes> of;
+  buffer<int> kind;   ///< of each run
+  buffer<int> ends;   ///< a node: the run that it is the last of, -1: none
+  buffer<bool> gone;  ///< a node: inside a run, but not its last
+};
+
 template <std::size_t N, std::size_t P, std::size_t O>
-constexpr void fuse(static_graph<N, P, O>& g) {
-  const std::vector<int> next = chain_successors(g);
-  flags visited(N, u8(0)), gone(N, u8(0));
-  g.kind_of.fill(-1);
-  for (std::size_t i = 0; i < N; ++i) {
-    if (visited[i] || next[i] < 0) continue;
-    std::vector<int> run{int(i)};
-    while (next[std::size_t(run.back())] >= 0 && int(run.size()) < max_links) run.push_back(next[std::size_t(run.back())]);
-    const int kind = kind_of(g, run);
-    for (int j : run) visited[std::size_t(j)] = 1;
-    if (kind < 0) continue;
-    make_chain(g, run);
-    for (int j : run) gone[std::size_t(j)] = j != run.back();
-    g.kind_of[std::size_t(run.back())] = kind;
-  }
-  std::vector<int> renumbered(N, -1);
-  std::size_t to = 0;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (gone[i]) continue;
-    if (to != i) {
-      g.nodes[to] = g.nodes[i];
-      g.kind_of[to] = g.kind_of[i];
+constexpr fused_runs find_runs(static_graph<N, P, O>& g, const trace& t, const arrangement& a, int result) {
+  const std::size_t n = t.nodes.size();
+  const chain_links c = find_chains(t, a, result);
+  fused_runs r{buffer<run_of_nodes>(n / 2 + 1), buffer<int>(n / 2 + 1), buffer<int>(n, -1), buffer<bool>(n, false)};
+  for (int first : a.order) {
+    if (c.next[first] < 0 || c.before[first] >= 0) continue;
+    for (int i = first; i >= 0;) {
+      run_of_nodes run;
+      for (; i >= 0 && run.links < max_links; i = c.next[i]) run.node[std::size_t(run.links++)] = i;
+      const int kind = run.links > 1 ? kind_of(g, t, run) : -1;
+      if (kind < 0) continue;
+      for (int k = 0; k + 1 < run.links; ++k) r.gone[run.node[std::size_t(k)]] = true;
+      r.ends[run.last()] = int(r.of.size());
+      r.kind.push(kind);
+      r.of.push(run);
     }
-    for (int& in : g.nodes[to].in) {
+  }
+  return r;
+}
+
+// Writes the nodes that are left, in order, numbered anew.
+template <std::size_t N, std::size_t P, std::size_t O>
+constexpr void write_nodes(static_graph<N, P, O>& g, const trace& t, const arrangement& a, int result) {
+  const fused_runs runs = find_runs(g, t, a, result);
+  buffer<int> number(t.nodes.size(), -1);
+  int to = 0;
+  for (std::size_t at = 0; at < a.order.size(); ++at) {
+    const int i = a.order[at];
+    if (runs.gone[i]) continue;
+    node& n = g.nodes[std::size_t(to)];
+    n = t.nodes[i];
+    n.traced_id = int(at);
+    g.source[std::size_t(to)] = i;
+    if (const int run = runs.ends[i]; run >= 0) {
+      make_chain(t, a, runs.of[run], n);
+      g.source[std::size_t(to)] = ~runs.kind[run];
+    }
+    for (int& in : n.in) {
       if (in < 0) break;
-      in = renumbered[std::size_t(in)];
+      in = number[in];
     }
-    renumbered[i] = int(to++);
+    for (int& p : n.params) {
+      if (p < 0) break;
+      p = a.param_position[p];
+    }
+    number[i] = to++;
   }
-  g.node_count = int(to);
-  for (auto& o : g.outputs) o.node = renumbered[std::size_t(o.node)];
-  if (g.loss >= 0) g.loss = renumbered[std::size_t(g.loss)];
+  g.node_count = to;
+  if (result >= 0) g.loss = number[result];
+  for (std::size_t k = 0; k < O; ++k) g.outputs[k].node = number[t.outputs[a.outputs[k]].node];
+}
+
+// Names nodes' scopes, parameters, inputs and outputs, in their order.
+template <std::size_t N, std::size_t P, std::size_t O>
+constexpr void write_names(static_graph<N, P, O>& g, trace& t, const arrangement& a) {
+  scope_names names(t);
+  std::size_t to = 0;
+  for (std::size_t at = 0; at < a.order.size(); ++at) {
+    const int i = a.order[at];
+    const name& scope = names.of(t.node_scope[i]);
+    if (to == std::size_t(g.node_count) || g.nodes[to].traced_id != int(at)) continue;
+    node& n = g.nodes[to++];
+    if (!n.op->placeholder) n.scope = scope;
+    else
+      for (const auto& l : t.inputs)
+        if (l.node == i) n.scope = names.of_input(t.view(l.name), std::size_t(i));
+  }
+  for (std::size_t k = 0; k < a.params.size(); ++k) {
+    const trace::parameter_record& r = t.params[a.params[k]];
+    parameter_info& p = g.params[k];
+    p.path = names.of(r, k);
+    p.dims = r.dims;
+    p.init = r.init;
+    p.decays = r.decays;
+  }
+  for (std::size_t k = 0; k < O; ++k) g.outputs[k].path = names.of_output(t.view(t.outputs[a.outputs[k]].name), k);
 }
 
 }  // namespace detail

@@ -32,11 +32,13 @@ template <class Model>
 constexpr auto make_graph() {
   constexpr trace::counts n = counts_of<Model>;
   static_graph<n.nodes, n.params, n.outputs> g{};
-  tracer<no_device> t({g.nodes.data(), g.params.data(), g.outputs.data()}, n);
-  g.loss = run_define<Model>(t);
-  g.problem = t.problem();
-  g.culprit = t.culprit();
-  fuse(g);
+  tracer<no_device> t(n);
+  const int result = run_define<Model>(t);
+  const arrangement a = arrange(t, result);
+  write_nodes(g, t, a, result);
+  write_names(g, t, a);
+  g.problem = t.problem;
+  g.culprit = t.culprit;
   return g;
 }
 
@@ -51,6 +53,7 @@ struct check_model {
   static_assert(P != same_parameter, "two parameters of the model have the same name: name them or their scopes");
   static_assert(P != same_input, "two inputs of the model have the same name");
   static_assert(P != same_output, "two outputs of the model have the same name");
+  static_assert(P != unused, "a value or parameter of the model is neither used by its result nor named as an output");
   static_assert(P != bad_probability, "dropout(p) needs 0 <= p < 1");
   static constexpr bool ok = true;
 };

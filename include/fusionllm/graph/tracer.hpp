@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace: `define` runs at compile time with a tracer. It runs first to count nodes, parameters and names, then to
-// write them straight into arrays of that size, and once a device to list that device's kernels. The graph is the same
-// for every device. What is wrong with a model as a whole is noted here and reported by `graph_of`.
+// The trace: `define` runs at compile time with a tracer. It runs first to count, then to record, and once a device to
+// list that device's kernels. Compilers evaluate the arguments of a call in orders of their own, so that two of them may
+// record one model in two orders: what is numbered and named here is only a start, `arrange` settles both.
 #pragma once
 
 #include <type_traits>
-#include <vector>
 
+#include "buffer.hpp"
 #include "node.hpp"
 
 namespace fusionllm::inline v0 {
@@ -14,168 +14,130 @@ namespace fusionllm::inline v0 {
 /// What a planning graph is traced with: no kernels.
 struct no_device {};
 
-/// What can be wrong with a model as a whole.
-enum class model_problem { none, long_name, same_parameter, same_input, same_output, bad_probability };
+/// What can be wrong with a model as a whole; `graph_of` reports it.
+enum class model_problem { none, long_name, same_parameter, same_input, same_output, unused, bad_probability };
 
 class trace {
  public:
   struct counts {
-    std::size_t nodes = 0, params = 0, outputs = 0, names = 0;
+    std::size_t nodes = 0, params = 0, inputs = 0, outputs = 0, scopes = 0, characters = 0;
   };
-  /// Where a trace is written to: arrays with room for what an earlier trace counted.
-  struct storage {
-    node* nodes = nullptr;
-    parameter_info* params = nullptr;
-    named_output* outputs = nullptr;
+  /// A piece of `texts`.
+  struct text {
+    std::size_t at = 0, length = 0;
   };
-  /// Where to return to when a scope closes.
-  struct mark {
-    u64 hash;
-    u8 length;
+  struct scope_record {
+    int parent = -1;
+    text name;       ///< empty: `index` is the name
+    unsigned index = 0;
   };
+  struct parameter_record {
+    int scope = -1;
+    text leaf;
+    extents dims;
+    initializer init;
+    bool decays = true;
+  };
+  /// An input's or an output's name.
+  struct label {
+    int node = -1;
+    text name;
+  };
+  using mark = int;
 
-  /// Without storage it only counts.
+  /// One that does not record only counts.
   constexpr trace() = default;
-  constexpr trace(storage to, const counts& expected) : to_(to), records_(true) {
-    std::size_t slots = 16;
-    while (slots < 2 * expected.names) slots *= 2;
-    seen_.assign(slots, 0);
-  }
+  constexpr explicit trace(const counts& expected)
+      : nodes(expected.nodes),
+        node_scope(expected.nodes),
+        params(expected.params),
+        inputs(expected.inputs),
+        outputs(expected.outputs),
+        scopes(expected.scopes),
+        texts(expected.characters),
+        records_(true) {}
+
+  detail::buffer<node> nodes;
+  detail::buffer<int> node_scope;
+  detail::buffer<parameter_record> params;
+  detail::buffer<label> inputs, outputs;
+  detail::buffer<scope_record> scopes;
+  detail::buffer<char> texts;
+  model_problem problem = model_problem::none;
+  int culprit = -1;  ///< the node or parameter where the problem was met
 
   constexpr const counts& counted() const { return n_; }
-  constexpr model_problem problem() const { return problem_; }
-  /// The node or parameter, or the number of nodes before it, where the problem was met.
-  constexpr int culprit() const { return culprit_; }
+  constexpr std::string_view view(text t) const { return {texts.data() + t.at, t.length}; }
   /// Notes the first problem of a model.
-  constexpr void report(model_problem p, std::size_t culprit) {
-    if (problem_ != model_problem::none) return;
-    problem_ = p;
-    culprit_ = int(culprit);
+  constexpr void report(model_problem p, std::size_t where) {
+    if (problem != model_problem::none) return;
+    problem = p;
+    culprit = int(where);
   }
 
-  /// Opens a scope. One that would repeat a sibling's name gets a suffix: linear, linear_1, ...
+  /// Opens a scope. Of siblings with one name the later ones get a suffix: linear, linear_1, ...
   constexpr mark enter(std::string_view n) {
-    const mark before{hash_, scope_.length};
+    const mark before = scope_;
     if (n.empty()) return before;
-    ++n_.names;
-    if (!records_ || !put(n)) return before;
-    const mark plain{hash_, scope_.length};
-    for (unsigned k = 1; !insert(hash_); ++k) {
-      leave(plain);
-      scope_.put('_');
-      scope_.put_number(k);
-      hash_ = hashed(plain.hash, scope_.view().substr(plain.length));
-    }
+    scope_ = int(n_.scopes++);
+    const text t = keep(n);
+    if (records_) scopes.push({before, t, 0});
     return before;
   }
+  /// Opens a scope that is a number.
   constexpr mark enter_index(unsigned i) {
-    const mark before{hash_, scope_.length};
-    if (!records_ || !room(suffix)) return before;
-    if (scope_.length) scope_.put('.');
-    scope_.put_number(i);
-    hash_ = hashed(hash_, scope_.view().substr(before.length));
+    const mark before = scope_;
+    scope_ = int(n_.scopes++);
+    if (records_) scopes.push({before, {}, i});
     return before;
   }
-  constexpr void leave(mark before) {
-    scope_.shorten(before.length);
-    hash_ = before.hash;
-  }
-  constexpr const name& scope() const { return scope_; }
+  constexpr void leave(mark before) { scope_ = before; }
 
-  constexpr int add_parameter(std::string_view leaf, extents dims, initializer init, bool decays) {
-    const int i = int(n_.params++);
-    ++n_.names;
-    if (!records_) return i;
-    const mark before{hash_, scope_.length};
-    if (put(leaf) && !insert(hash_ ^ parameter_names)) report(model_problem::same_parameter, std::size_t(i));
-    parameter_info& p = to_.params[i];
-    p.path = scope_;
-    p.dims = dims;
-    p.init = init;
-    p.decays = decays;
-    leave(before);
-    return i;
+  constexpr int add_parameter(std::string_view leaf, const extents& dims, const initializer& init, bool decays) {
+    const text t = keep(leaf);
+    if (records_) params.push({scope_, t, dims, init, decays});
+    return int(n_.params++);
   }
-
   constexpr void name_input(int i, std::string_view n) {
-    ++n_.names;
-    if (!records_) return;
-    if (n.size() > name::capacity) return report(model_problem::long_name, std::size_t(i));
-    if (!insert(hashed(input_names, n))) report(model_problem::same_input, std::size_t(i));
-    to_.nodes[i].scope = name(n);
+    ++n_.inputs;
+    const text t = keep(n);
+    if (records_) inputs.push({i, t});
   }
-
   constexpr void add_output(int i, std::string_view n) {
-    ++n_.names;
-    const std::size_t k = n_.outputs++;
-    if (!records_) return;
-    if (n.size() > name::capacity) return report(model_problem::long_name, std::size_t(i));
-    if (!insert(hashed(output_names, n))) report(model_problem::same_output, std::size_t(i));
-    to_.outputs[k].path = name(n);
-    to_.outputs[k].node = i;
+    ++n_.outputs;
+    const text t = keep(n);
+    if (records_) outputs.push({i, t});
   }
 
  protected:
   constexpr int append(const operator_traits* op, element type, const extents& out,
-                       const std::array<int, max_inputs>& in, const std::array<int, max_params>& params,
+                       const std::array<int, max_inputs>& in, const std::array<int, max_params>& with,
                        const attributes& attr) {
     const int i = int(n_.nodes++);
     if (!records_) return i;
-    node& n = to_.nodes[i];
+    node& n = nodes.push({});
     n.op = op;
     n.out = out;
     n.type = type;
     n.in = in;
-    n.params = params;
+    n.params = with;
     n.attr = attr;
-    n.scope = scope_;
-    n.traced_id = i;
+    node_scope.push(scope_);
     return i;
   }
 
  private:
-  static constexpr std::size_t suffix = 8;  // room for an index or a suffix behind a name
-  static constexpr u64 no_names = 14695981039346656037ull;
-  static constexpr u64 parameter_names = 1, input_names = no_names ^ 2, output_names = no_names ^ 4;
-
-  static constexpr u64 hashed(u64 h, std::string_view s) {
-    for (char c : s) h = (h ^ u8(c)) * 1099511628211ull;
-    return h;
-  }
-  constexpr bool room(std::size_t n) {
-    if (scope_.length + n + suffix <= name::capacity) return true;
-    report(model_problem::long_name, n_.nodes);
-    return false;
-  }
-  // Appends ".n" to the scope.
-  constexpr bool put(std::string_view n) {
-    if (!room(n.size() + 1)) return false;
-    const u8 from = scope_.length;
-    if (from) scope_.put('.');
-    scope_.put(n);
-    hash_ = hashed(hash_, scope_.view().substr(from));
-    return true;
-  }
-  // False if it is there already.
-  constexpr bool insert(u64 h) {
-    h |= u64(h == 0);
-    std::size_t at = h & (seen_.size() - 1);
-    while (seen_[at] != 0) {
-      if (seen_[at] == h) return false;
-      at = (at + 1) & (seen_.size() - 1);
-    }
-    seen_[at] = h;
-    return true;
+  constexpr text keep(std::string_view s) {
+    const text t{n_.characters, s.size()};
+    n_.characters += s.size();
+    if (records_)
+      for (char c : s) texts.push(c);
+    return t;
   }
 
-  storage to_{};
   bool records_ = false;
   counts n_{};
-  model_problem problem_ = model_problem::none;
-  int culprit_ = -1;
-  std::vector<u64> seen_;  ///< hashes of all full names, in a table of a power of two slots
-  name scope_;
-  u64 hash_ = no_names;
+  int scope_ = -1;
 };
 
 template <class Device>
@@ -184,16 +146,16 @@ class tracer : public trace {
   using device = Device;
 
   constexpr tracer() = default;
-  constexpr tracer(storage to, const counts& expected) : trace(to, expected) {}
-  /// Only lists the kernels of `Device`, a node each; null for the model's inputs.
+  constexpr explicit tracer(const counts& expected) : trace(expected) {}
+  /// Only lists the kernels of `Device`, one a node as traced; null for the model's inputs.
   constexpr explicit tracer(const kernel_table** kernels) : kernels_(kernels) {}
 
   template <class Op>
   constexpr int push(element type, const extents& out, const std::array<int, max_inputs>& in,
-                     const std::array<int, max_params>& params, const attributes& attr) {
+                     const std::array<int, max_params>& with, const attributes& attr) {
     if constexpr (!std::is_same_v<Device, no_device> && !Op::placeholder)
       kernels_[counted().nodes] = Device::template kernels<Op>();
-    return append(&traits_of<Op>, type, out, in, params, attr);
+    return append(&traits_of<Op>, type, out, in, with, attr);
   }
 
  private:
