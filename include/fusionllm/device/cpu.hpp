@@ -4,8 +4,8 @@
 #pragma once
 
 #include "cpu/attention.hpp"
+#include "cpu/chain.hpp"
 #include "cpu/device.hpp"
-#include "cpu/elementwise.hpp"
 #include "cpu/embedding.hpp"
 #include "cpu/layer_norm.hpp"
 #include "cpu/linear.hpp"

@@ -41,7 +41,11 @@ struct activations {
 };
 struct chains {
   static constexpr auto define(auto& g) {
-    return regression<33>(g, [](auto x) { return ((x | fl::gelu) * x | fl::dropout(0.25)) + x; });
+    return regression<33>(g, [](auto x) {
+      auto y = fl::output("y", ((x | fl::gelu) * x | fl::dropout(0.25)) + x);
+      auto z = fl::output("z", y + x | fl::dropout(0.5));
+      return (y + z | fl::relu) * (x * z | fl::dropout(0.1) | fl::gelu);
+    });
   }
 };
 template <int Heads, int Features>

@@ -17,10 +17,14 @@ struct loop_table {
   /// x (rows, n) -> out (n, rows), for rows [from, to)
   void (*transpose)(const float* x, i64 rows, i64 n, i64 from, i64 to, float* out);
   void (*add)(const float* x, const float* y, float* out, i64 n);
+  void (*multiply)(const float* x, const float* y, float* out, i64 n);
+  void (*relu)(const float* x, float* out, i64 n);
+  /// dx = d where x > 0, else 0
+  void (*relu_backward)(const float* x, const float* d, float* dx, i64 n);
   void (*gelu)(const float* x, float* out, i64 n);
-  /// dx = d * gelu'(x), plus partial if that is not null
-  void (*gelu_backward)(const float* x, const float* d, const float* partial, float* dx, i64 n);
-  /// The random words of elements first .. first + n - 1; first and n are multiples of 4.
+  /// dx = d * gelu'(x)
+  void (*gelu_backward)(const float* x, const float* d, float* dx, i64 n);
+  /// The random words of elements first .. first + n - 1; first is a multiple of 4.
   void (*random_words)(const random_key& key, u64 first, u32* out, i64 n);
   /// out[i] = x[i] * scale where the word's `uniform` is at least p, else 0
   void (*dropout)(const float* x, const u32* words, float* out, i64 n, float p, float scale);
