@@ -34,7 +34,8 @@ std::vector<float> sample(std::size_t n) {
   fl::u64 state = 42;
   for (float& v : x) {
     v = -2.0f;
-    for (int i = 0; i < 4; ++i) v += float((state = state * 6364136223846793005u + 1442695040888963407u) >> 40) * 0x1p-24f;
+    for (int i = 0; i < 4; ++i)
+      v += float((state = state * 6364136223846793005u + 1442695040888963407u) >> 40) * 0x1p-24f;
   }
   return x;
 }

@@ -114,7 +114,8 @@ class run {
     law(same_mask(made, seen), "both ends see one mask");
     law(same_bits(y, decoded(*a, frame, outer, nullptr)), "decoding is deterministic");
     law(first_non_finite(y.data(), i64(y.size())) < 0, "what is decoded is finite");
-    law(made.all || made.per_row == 0 || made.count() == made.per_row * rows_, "a mask of even rows has as many in each");
+    law(made.all || made.per_row == 0 || made.count() == made.per_row * rows_,
+        "a mask of even rows has as many in each");
     const auto inside = members(made);
     bool zero = true, subset = true;
     const auto allowed = outer == nullptr ? std::vector<bool>(y.size(), true) : members(*outer);
@@ -209,7 +210,8 @@ class run {
     c->encode(x_.data(), rows_, columns_, nullptr, nullptr, frame, nullptr);
     const std::size_t step = 1 + frame.size() / 40;
     for (std::size_t length = 0; length < frame.size(); length += length < 24 ? 1 : step)
-      law(survives({frame.begin(), frame.begin() + std::ptrdiff_t(length)}, true), "a frame cut short is errc::protocol");
+      law(survives({frame.begin(), frame.begin() + std::ptrdiff_t(length)}, true),
+          "a frame cut short is errc::protocol");
     auto longer = frame;
     longer.push_back(std::byte(0));
     law(survives(longer, true), "a frame with a byte too many is errc::protocol");

@@ -36,7 +36,8 @@ struct sign_only {
 
   void decode(state&, const fl::body_form&, fl::const_byte_span body, const fl::matrix_out& y, fl::mask*) const {
     const fl::i64 n = y.extent.elements();
-    if (fl::i64(body.size()) != body_bytes(y.extent)) fl::fail(fl::errc::protocol, "sign_only: ", body.size(), " bytes");
+    if (fl::i64(body.size()) != body_bytes(y.extent))
+      fl::fail(fl::errc::protocol, "sign_only: ", body.size(), " bytes");
     if (n == 0) return;
     const float scale = std::bit_cast<float>(fl::load_little<fl::u32>(body.data()));
     for (fl::i64 i = 0; i < n; ++i)

@@ -42,7 +42,8 @@ class codec_of final : public codec {
     detail::check_extents(x.rows, x.columns, limits_, context);
     const i64 n = x.rows * x.columns;
     if (const i64 at = detail::first_non_finite_element(x.data, x.type, n); at >= 0) not_finite(x, at);
-    payload_header header{wire_id(), x.type, detail::restricts(context), context.known != nullptr, x.rows, x.columns, {}};
+    payload_header header{wire_id(), x.type, detail::restricts(context), context.known != nullptr, x.rows,
+                          x.columns, {}};
     frame.resize(std::size_t(payload_header_bytes));
     if (as_bytes(x.type)) {
       header.difference = false;
@@ -94,7 +95,8 @@ class codec_of final : public codec {
 
   i64 max_encoded_bytes(i64 rows, i64 columns, dtype type) const override {
     const i64 as_they_are = rows * columns * i64(size_of(type));
-    return payload_header_bytes + (as_bytes(type) ? as_they_are : compressor_.max_body_bytes({rows, columns, rows * columns}));
+    return payload_header_bytes
+           + (as_bytes(type) ? as_they_are : compressor_.max_body_bytes({rows, columns, rows * columns}));
   }
 
   i64 encoded_bytes(i64 rows, i64 columns, i64 masked, bool even_rows) const override {
@@ -157,8 +159,8 @@ class codec_of final : public codec {
     const i64 count = masked ? context.forward->count() : x.rows * x.columns;
     const i64 size = i64(size_of(x.type));
     if (form.values != value_coding::bytes || form.count != count || i64(body.size()) != count * size)
-      fail(errc::protocol, label(), ": a frame of ", form.count, " plain elements in ", body.size(), " bytes: expected ",
-           count, " of ", size, " bytes each");
+      fail(errc::protocol, label(), ": a frame of ", form.count, " plain elements in ", body.size(),
+           " bytes: expected ", count, " of ", size, " bytes each");
     if (const i64 at = detail::first_non_finite_element(body.data(), x.type, count); at >= 0)
       fail(errc::protocol, label(), ": entry ", at, " of a frame is not finite: no sender sends it");
     if (!masked) return detail::copy_bytes(x.data, body.data(), count * size);
@@ -179,8 +181,8 @@ class codec_of final : public codec {
     if (h.form.count > x.rows * x.columns)
       fail(errc::protocol, label(), ": a frame of ", h.form.count, " entries for a tensor of ", x.rows * x.columns);
     if (size > max_encoded_bytes(x.rows, x.columns, x.type))
-      fail(errc::protocol, label(), ": a frame of ", size, " bytes where ", max_encoded_bytes(x.rows, x.columns, x.type),
-           " is the most that it may have");
+      fail(errc::protocol, label(), ": a frame of ", size, " bytes where ",
+           max_encoded_bytes(x.rows, x.columns, x.type), " is the most that it may have");
   }
 
   C compressor_;

@@ -49,17 +49,20 @@ concept has_body_sizes = requires(const C& c, const matrix_extent& e) {
 };
 
 template <class C>
-concept can_encode = requires(const C& c, typename C::state& s, const matrix_in& x, std::vector<std::byte>& f, mask* m) {
+concept can_encode = requires(const C& c, typename C::state& s, const matrix_in& x, std::vector<std::byte>& f,
+                              mask* m) {
   { c.encode(s, x, f, m) } -> std::same_as<body_form>;
 };
 
 template <class C>
 concept can_decode = requires(const C& c, typename C::state& s, const body_form& form, const_byte_span body,
-                              const matrix_out& y, mask* m) { c.decode(s, form, body, y, m); };
+                              const matrix_out& y, mask* m) {
+  c.decode(s, form, body, y, m);
+};
 
 template <class C>
-concept compressor = has_compressor_seat<C> && has_wire_id<C> && has_compressor_state<C> && has_body_sizes<C>
-                     && can_encode<C> && can_decode<C>;
+concept compressor = has_compressor_seat<C> && has_wire_id<C> && has_compressor_state<C> && has_body_sizes<
+    C> && can_encode<C> && can_decode<C>;
 
 /// One assertion a requirement, so that the compiler names the missing one.
 template <class C>

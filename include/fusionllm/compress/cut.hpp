@@ -37,8 +37,7 @@ magnitude_cut find_cut(Count&& count, i64 n, i64 k, u32 largest, u32 guess) {
       continue;
     }
     halve = !halve && high - low > width / 2;  // interpolation that crawls gives way to halving
-    probe = halve ? low + (high - low) / 2
-                  : low + u32(u64(high - low) * u64(at_low - k) / u64(at_low - at_high));
+    probe = halve ? low + (high - low) / 2 : low + u32(u64(high - low) * u64(at_low - k) / u64(at_low - at_high));
   }
   return {low, k - at_high};
 }

@@ -26,10 +26,14 @@ T element(const void* data, i64 i) {
 /// Element i of a tensor of real numbers.
 inline double real_element(const void* data, dtype type, i64 i) {
   switch (type) {
-    case dtype::f64: return element<double>(data, i);
-    case dtype::f16: return double(float(element<float16>(data, i)));
-    case dtype::bf16: return double(float(element<bfloat16>(data, i)));
-    default: return double(element<float>(data, i));
+    case dtype::f64:
+      return element<double>(data, i);
+    case dtype::f16:
+      return double(float(element<float16>(data, i)));
+    case dtype::bf16:
+      return double(float(element<bfloat16>(data, i)));
+    default:
+      return double(element<float>(data, i));
   }
 }
 

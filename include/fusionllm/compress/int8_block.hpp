@@ -99,7 +99,8 @@ inline void read_int8(const std::byte* in, i64 n, float* v) {
   for (i64 begin = 0; begin < n; begin += int8_block) {
     const i64 length = n - begin < int8_block ? n - begin : int8_block;
     const u16 code = load_little<u16>(in);
-    if (!int8_scale_exists(code)) fail(errc::protocol, "an int8 block has scale code ", code, ", which no sender writes");
+    if (!int8_scale_exists(code))
+      fail(errc::protocol, "an int8 block has scale code ", code, ", which no sender writes");
     bool good = true;
 #if defined(__x86_64__)
     if (set == instruction_set::avx512 && length == int8_block)

@@ -53,14 +53,17 @@ struct payload_header {
   /// Errors: errc::protocol when the bytes are too few or say what no header says.
   static payload_header read(const_byte_span frame) {
     if (i64(frame.size()) < payload_header_bytes)
-      fail(errc::protocol, "an encoded tensor has ", frame.size(), " bytes: its header alone has ", payload_header_bytes);
+      fail(errc::protocol, "an encoded tensor has ", frame.size(), " bytes: its header alone has ",
+           payload_header_bytes);
     const auto byte = [&](std::size_t at) { return std::to_integer<u8>(frame[at]); };
     payload_header h;
     h.wire_id = byte(0);
     const bool known_values = byte(1) <= u8(value_coding::int8) || byte(1) == u8(value_coding::own);
-    if (!known_values || byte(2) > u8(position_coding::elias_fano) || byte(3) > 7 || byte(4) > u8(dtype::int8) || byte(5) != 0)
-      fail(errc::protocol, "the header of an encoded tensor has an unknown coding, type or flag (bytes 1 to 5: ",
-           int(byte(1)), ' ', int(byte(2)), ' ', int(byte(3)), ' ', int(byte(4)), ' ', int(byte(5)), "): it is damaged");
+    if (!known_values || byte(2) > u8(position_coding::elias_fano) || byte(3) > 7 || byte(4) > u8(dtype::int8)
+        || byte(5) != 0)
+      fail(errc::protocol,
+           "the header of an encoded tensor has an unknown coding, type or flag (bytes 1 to 5: ", int(byte(1)), ' ',
+           int(byte(2)), ' ', int(byte(3)), ' ', int(byte(4)), ' ', int(byte(5)), "): it is damaged");
     h.form.values = value_coding(byte(1));
     h.form.positions = position_coding(byte(2));
     h.masked = (byte(3) & 1) != 0;

@@ -35,13 +35,15 @@ constexpr i64 position_bytes(position_coding coding, i64 n, i64 k) {
 /// The smallest coding. For k = 0 it is an empty Elias-Fano list.
 constexpr position_coding best_position_coding(i64 n, i64 k) {
   if (k == n) return position_coding::dense;
-  const bool smaller = position_bytes(position_coding::elias_fano, n, k) < position_bytes(position_coding::bitmap, n, k);
+  const bool smaller =
+      position_bytes(position_coding::elias_fano, n, k) < position_bytes(position_coding::bitmap, n, k);
   return smaller ? position_coding::elias_fano : position_coding::bitmap;
 }
 
 namespace detail {
 
-/// Writes `bytes` bytes in which the k bits at rising places `place(0)`, `place(1)`, ... are set, a 64-bit word at a time.
+/// Writes `bytes` bytes in which the k bits at rising places `place(0)`, `place(1)`, ... are set, a 64-bit word at a
+/// time.
 template <class Place>
 void write_bits(std::byte* out, i64 bytes, i64 k, Place&& place) {
   i64 i = 0, next = k > 0 ? place(0) : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compressors that a program was built with, and the choice among them at run time. A user's list:
-//   using my_compressors = fl::compressors<my_compressor, fl::ada_top_k<>, fl::no_compression>;   // the first is the default
+//   using my_compressors = fl::compressors<my_compressor, fl::ada_top_k<>, fl::no_compression>;   // the first is the
+//   default
 // Wire ids: 1 to 127 are the library's (dense.hpp, top_k.hpp), 128 to 255 users'.
 #pragma once
 

@@ -52,7 +52,8 @@ __attribute__((target("avx2"))) inline u32 largest_avx2(const float* x, i64 n) {
   return largest;
 }
 
-__attribute__((target("avx2"))) inline i64 keep_avx2(const float* x, i64 n, u32 base, magnitude_cut cut, u32* positions) {
+__attribute__((target("avx2"))) inline i64 keep_avx2(const float* x, i64 n, u32 base, magnitude_cut cut,
+                                                     u32* positions) {
   const __m256i key = _mm256_set1_epi32(int(cut.key));
   i64 i = 0, kept = 0;
   for (; i + 8 <= n; i += 8) {
@@ -78,7 +79,8 @@ __attribute__((target("avx2"))) inline i64 collect_avx2(const float* x, i64 n, u
       positions[found] = base + u32(at);
       values[found++] = x[at];
     }
-  const i64 rest = collect_portable(x + i, n - i, base + u32(i), key, capacity - found, positions + found, values + found);
+  const i64 rest =
+      collect_portable(x + i, n - i, base + u32(i), key, capacity - found, positions + found, values + found);
   return rest < 0 ? -1 : found + rest;
 }
 

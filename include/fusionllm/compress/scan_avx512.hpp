@@ -13,7 +13,9 @@ namespace fusionllm::inline v0::detail {
 /// How far ahead a pass asks for memory: the hardware's own prefetch stops at the end of each page.
 inline constexpr i64 prefetch_bytes = 4096;
 
-__attribute__((target("avx512f,popcnt"))) inline __mmask16 first_lanes_avx512(i64 n) { return n >= 16 ? __mmask16(0xFFFF) : __mmask16((1u << n) - 1); }
+__attribute__((target("avx512f,popcnt"))) inline __mmask16 first_lanes_avx512(i64 n) {
+  return n >= 16 ? __mmask16(0xFFFF) : __mmask16((1u << n) - 1);
+}
 
 /// Sixteen keys, or the first of them: lanes that are left out are zero.
 __attribute__((target("avx512f,popcnt"))) inline __m512i keys_avx512(const float* x, __mmask16 lanes) {
@@ -63,7 +65,8 @@ __attribute__((target("avx512f,popcnt"))) inline u32 largest_avx512(const float*
   return largest;
 }
 
-__attribute__((target("avx512f,popcnt"))) inline i64 keep_avx512(const float* x, i64 n, u32 base, magnitude_cut cut, u32* positions) {
+__attribute__((target("avx512f,popcnt"))) inline i64 keep_avx512(const float* x, i64 n, u32 base, magnitude_cut cut,
+                                                                 u32* positions) {
   const __m512i key = _mm512_set1_epi32(int(cut.key));
   __m512i at = _mm512_add_epi32(_mm512_set1_epi32(int(base)),
                                 _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
@@ -79,15 +82,16 @@ __attribute__((target("avx512f,popcnt"))) inline i64 keep_avx512(const float* x,
       }
     const int found = std::popcount(take);
     // a register compress and a masked store: some machines run the compressing store itself from microcode
-    _mm512_mask_storeu_epi32(positions + kept, first_lanes_avx512(found), _mm512_maskz_compress_epi32(__mmask16(take), at));
+    _mm512_mask_storeu_epi32(positions + kept, first_lanes_avx512(found),
+                             _mm512_maskz_compress_epi32(__mmask16(take), at));
     kept += found;
     at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
   }
   return kept;
 }
 
-__attribute__((target("avx512f,popcnt"))) inline i64 collect_avx512(const float* x, i64 n, u32 base, u32 key, i64 capacity, u32* positions,
-                                    float* values) {
+__attribute__((target("avx512f,popcnt"))) inline i64 collect_avx512(const float* x, i64 n, u32 base, u32 key,
+                                                                    i64 capacity, u32* positions, float* values) {
   const __m512i least = _mm512_set1_epi32(int(key));
   __m512i at = _mm512_add_epi32(_mm512_set1_epi32(int(base)),
                                 _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
@@ -103,7 +107,8 @@ __attribute__((target("avx512f,popcnt"))) inline i64 collect_avx512(const float*
     at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
   }
   if (i >= n) return found;
-  const i64 rest = collect_portable(x + i, n - i, base + u32(i), key, capacity - found, positions + found, values + found);
+  const i64 rest =
+      collect_portable(x + i, n - i, base + u32(i), key, capacity - found, positions + found, values + found);
   return rest < 0 ? -1 : found + rest;
 }
 

@@ -58,8 +58,7 @@ class top_k_selector {
 
   void select_line(const float* x, i64 n, i64 k, u32 base, u32& guess, u32* positions) const {
     const scan_passes& scan = *scan_;
-    const magnitude_cut cut =
-        find_cut([&](u32 key) { return scan.count(x, n, key); }, n, k, scan.largest(x, n), guess);
+    const magnitude_cut cut = find_cut([&](u32 key) { return scan.count(x, n, key); }, n, k, scan.largest(x, n), guess);
     guess = cut.key + 1;
     scan.keep(x, n, base, cut, positions);
   }
@@ -81,9 +80,8 @@ class top_k_selector {
     const double expected = double(sample_size) * double(k) / double(n);
     i64 rank = i64(expected) + 8;
     for (i64 root = 1; double(root * root) < 16 * expected; ++root) ++rank;  // four standard deviations
-    const magnitude_cut cut =
-        find_cut([&](u32 key) { return scan_->count(sample_.data(), sample_size, key); }, sample_size, rank,
-                 scan_->largest(sample_.data(), sample_size), 0);
+    const magnitude_cut cut = find_cut([&](u32 key) { return scan_->count(sample_.data(), sample_size, key); },
+                                       sample_size, rank, scan_->largest(sample_.data(), sample_size), 0);
     return cut.ties > 0 ? cut.key : cut.key + 1;
   }
 
@@ -155,8 +153,8 @@ class top_k_selector {
     }
     on_all(team, [&](int rank, int members) {
       const i64 begin = part(n, rank, members);
-      scan_->keep(x + begin, part(n, rank + 1, members) - begin, u32(begin),
-                  {cut.key, reached_[std::size_t(rank)]}, positions + found_[std::size_t(rank)]);
+      scan_->keep(x + begin, part(n, rank + 1, members) - begin, u32(begin), {cut.key, reached_[std::size_t(rank)]},
+                  positions + found_[std::size_t(rank)]);
     });
   }
 
@@ -170,8 +168,8 @@ class top_k_selector {
 
   const scan_passes* scan_;
   std::vector<float> sample_;
-  std::vector<i64> found_;    // per member
-  std::vector<i64> reached_;  // per member
+  std::vector<i64> found_;                      // per member
+  std::vector<i64> reached_;                    // per member
   std::unique_ptr<u32[]> candidate_positions_;  // one region a member
   std::unique_ptr<float[]> candidate_values_;
   i64 candidate_room_ = 0;

@@ -66,9 +66,10 @@ struct top_k_compressor {
     const i64 n = y.extent.elements(), k = form.count;
     const i64 expected = check(form, n, y.extent.rows);
     if (i64(body.size()) != expected)
-      fail(errc::protocol, "a top-k frame of ", k, " of ", n, " entries has a body of ", body.size(), " bytes: expected ",
-           expected);
-    if (form.positions == position_coding::dense) return read_values(form.values, form.exponent, body.data(), n, y.data);
+      fail(errc::protocol, "a top-k frame of ", k, " of ", n, " entries has a body of ", body.size(),
+           " bytes: expected ", expected);
+    if (form.positions == position_coding::dense)
+      return read_values(form.values, form.exponent, body.data(), n, y.data);
     seen->all = false;
     seen->per_row = form.even_rows ? k / y.extent.rows : 0;
     seen->positions.resize(std::size_t(k));
@@ -84,7 +85,8 @@ struct top_k_compressor {
   /// The bytes of a body of this form. No form that `encode` does not make is accepted.
   static i64 check(const body_form& form, i64 n, i64 rows) {
     const i64 k = form.count;
-    const bool coded = form.values == value_coding::f32 || form.values == value_coding::f16 || form.values == value_coding::int8;
+    const bool coded =
+        form.values == value_coding::f32 || form.values == value_coding::f16 || form.values == value_coding::int8;
     const bool even = !form.even_rows || (rows > 0 ? k % rows == 0 : k == 0);
     if (!coded || k > n || form.positions != best_position_coding(n, k) || !even)
       fail(errc::protocol, "a top-k frame of ", k, " of ", n, " entries in ", rows, " rows, value coding ",
@@ -95,7 +97,8 @@ struct top_k_compressor {
   /// Ascending positions hold k a row when each row's first and last lie in it.
   static void check_rows(const mask& m, const matrix_extent& e) {
     for (i64 row = 0; m.per_row > 0 && row < e.rows; ++row) {
-      const i64 first = m.positions[std::size_t(row * m.per_row)], last = m.positions[std::size_t((row + 1) * m.per_row - 1)];
+      const i64 first = m.positions[std::size_t(row * m.per_row)],
+                last = m.positions[std::size_t((row + 1) * m.per_row - 1)];
       if (first < row * e.columns || last >= (row + 1) * e.columns)
         fail(errc::protocol, "a top-k frame claims ", m.per_row, " entries a row, row ", row, " has others");
     }
@@ -134,9 +137,7 @@ struct ada_top_k : detail::top_k_compressor {
   static constexpr u8 wire_id = 5;
   static constexpr std::string_view label = "ada_top_k";
   static constexpr bool adaptive = true;
-  static ada_top_k from(const codec_options& options) {
-    return detail::top_k_from<ada_top_k>(options, Scope, Values);
-  }
+  static ada_top_k from(const codec_options& options) { return detail::top_k_from<ada_top_k>(options, Scope, Values); }
 };
 
 }  // namespace fusionllm::inline v0

@@ -18,18 +18,22 @@ namespace fusionllm::inline v0 {
 enum class value_coding : u8 {
   bytes = 0,  ///< the elements as they are, of the tensor's own type
   f32 = 1,
-  f16 = 2,    ///< value * 2^exponent, so that the largest is in [2^14, 2^15): tiny cotangents stay normal
-  int8 = 3,   ///< int8_block.hpp
-  own = 255   ///< a user's compressor
+  f16 = 2,   ///< value * 2^exponent, so that the largest is in [2^14, 2^15): tiny cotangents stay normal
+  int8 = 3,  ///< int8_block.hpp
+  own = 255  ///< a user's compressor
 };
 
 /// Bytes of n values.
 constexpr i64 value_bytes(value_coding coding, i64 n) {
   switch (coding) {
-    case value_coding::f32: return 4 * n;
-    case value_coding::f16: return 2 * n;
-    case value_coding::int8: return n + 2 * ((n + int8_block - 1) / int8_block);
-    default: return 0;
+    case value_coding::f32:
+      return 4 * n;
+    case value_coding::f16:
+      return 2 * n;
+    case value_coding::int8:
+      return n + 2 * ((n + int8_block - 1) / int8_block);
+    default:
+      return 0;
   }
 }
 
@@ -96,8 +100,10 @@ inline int write_values(value_coding coding, const float* v, i64 n, std::byte* o
       detail::write_f16(v, n, exponent, out);
       return exponent;
     }
-    case value_coding::int8: return detail::write_int8(v, n, out), 0;
-    default: return detail::copy_bytes(out, v, 4 * n), 0;
+    case value_coding::int8:
+      return detail::write_int8(v, n, out), 0;
+    default:
+      return detail::copy_bytes(out, v, 4 * n), 0;
   }
 }
 
@@ -109,9 +115,12 @@ inline void read_values(value_coding coding, int exponent, const std::byte* in, 
     fail(errc::protocol, "the scale exponent of a frame is ", exponent, ": expected ", scaled ? least_f16_exponent : 0,
          " to ", scaled ? largest_f16_exponent : 0);
   switch (coding) {
-    case value_coding::f16: return detail::read_f16(in, n, exponent, v);
-    case value_coding::int8: return detail::read_int8(in, n, v);
-    default: return detail::copy_bytes(v, in, 4 * n);
+    case value_coding::f16:
+      return detail::read_f16(in, n, exponent, v);
+    case value_coding::int8:
+      return detail::read_int8(in, n, v);
+    default:
+      return detail::copy_bytes(v, in, 4 * n);
   }
 }
 

@@ -13,7 +13,8 @@
 namespace fusionllm::inline v0::detail {
 
 /// Writes v * a * b as fp16, sixteen at a time. Returns how many were written.
-__attribute__((target("avx512f"))) inline i64 write_f16_avx512(const float* v, i64 n, float a, float b, std::byte* out) {
+__attribute__((target("avx512f"))) inline i64 write_f16_avx512(const float* v, i64 n, float a, float b,
+                                                               std::byte* out) {
   const __m512 first = _mm512_set1_ps(a), second = _mm512_set1_ps(b);
   i64 i = 0;
   for (; i + 16 <= n; i += 16) {
@@ -33,8 +34,7 @@ __attribute__((target("avx512f"))) inline i64 read_f16_avx512(const std::byte* i
   const __m512i infinity = _mm512_set1_epi32(0x7F800000);
   i64 i = 0;
   for (; i + 16 <= n; i += 16) {
-    const __m512 half =
-        _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + 2 * i)));
+    const __m512 half = _mm512_maskz_cvtph_ps(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + 2 * i)));
     const __m512i exponent = _mm512_and_si512(_mm512_castps_si512(half), infinity);
     bad |= u32(_mm512_cmpeq_epi32_mask(exponent, infinity));
     __m512 scaled = _mm512_mul_ps(_mm512_mul_ps(half, first), second);
@@ -47,7 +47,7 @@ __attribute__((target("avx512f"))) inline i64 read_f16_avx512(const std::byte* i
 
 /// Writes the 64 bytes of a block.
 __attribute__((target("avx512f"))) inline void quantize_block_avx512(const float* v, float before, float inverse,
-                                                                      std::byte* out) {
+                                                                     std::byte* out) {
   const __m512 first = _mm512_set1_ps(before), second = _mm512_set1_ps(inverse);
   for (int i = 0; i < 64; i += 16) {
     const __m512 scaled = _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(v + i), first), second);

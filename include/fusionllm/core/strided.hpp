@@ -94,7 +94,8 @@ class strided {
     const i64 held = i64(memory.size() / size_of(type_));
     elements_ = 1;
     for (int axis = 0; axis < rank_; ++axis) {
-      if (extent(axis) < 0) fail(errc::model, "extent ", axis, " of a strided view is ", extent(axis), ": none is negative");
+      if (extent(axis) < 0)
+        fail(errc::model, "extent ", axis, " of a strided view is ", extent(axis), ": none is negative");
       elements_ = detail::product_or_negative(elements_, extent(axis));
       if (elements_ < 0) fail(errc::model, "the extents of a strided view multiply to more than 2^63 elements");
     }
@@ -162,10 +163,14 @@ void copy_line(std::byte* to, i64 to_stride, const std::byte* from, i64 from_str
 
 inline void copy_line(std::size_t size, std::byte* to, i64 to_stride, const std::byte* from, i64 from_stride, i64 n) {
   switch (size) {
-    case 1: return copy_line<1>(to, to_stride, from, from_stride, n);
-    case 2: return copy_line<2>(to, to_stride, from, from_stride, n);
-    case 4: return copy_line<4>(to, to_stride, from, from_stride, n);
-    default: return copy_line<8>(to, to_stride, from, from_stride, n);
+    case 1:
+      return copy_line<1>(to, to_stride, from, from_stride, n);
+    case 2:
+      return copy_line<2>(to, to_stride, from, from_stride, n);
+    case 4:
+      return copy_line<4>(to, to_stride, from, from_stride, n);
+    default:
+      return copy_line<8>(to, to_stride, from, from_stride, n);
   }
 }
 
@@ -197,7 +202,8 @@ inline void pack(const strided_source& view, std::span<std::byte> destination) {
 inline void unpack(std::span<const std::byte> source, const strided_destination& view) {
   detail::check_copy(view.bytes(), source.size(), detail::share_bytes(view.reach(), source));
   if (view.overlaps_itself())
-    fail(errc::model, "a strided view to write to has elements that overlap (broadcast?): write to a tensor of its own");
+    fail(errc::model,
+         "a strided view to write to has elements that overlap (broadcast?): write to a tensor of its own");
   if (view.elements() == 0) return;
   const std::size_t size = size_of(view.type());
   detail::for_each_line(view, [&](i64 offset, i64 index, i64 n, i64 stride) {

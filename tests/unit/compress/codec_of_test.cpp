@@ -37,7 +37,8 @@ std::vector<float> wave(i64 n) {
 }
 
 template <class T>
-std::vector<T> through(fl::codec& c, const std::vector<T>& x, dtype type, i64 rows, const fl::link_context& context = {}) {
+std::vector<T> through(fl::codec& c, const std::vector<T>& x, dtype type, i64 rows,
+                       const fl::link_context& context = {}) {
   std::vector<std::byte> frame;
   std::vector<T> y(x.size());
   c.encode(fl::tensor_in{x.data(), type, rows, i64(x.size()) / rows}, context, frame, nullptr);
@@ -80,7 +81,8 @@ TEST_CASE("lossy codecs carry doubles and 16-bit floats by way of fp32, and inte
     for (const auto& v : through(*c, top, dtype::f16, 1)) CHECK(std::isfinite(float(v)));
   }
   const std::vector<double> big = {1, 1e300};
-  CHECK(fails(errc::numeric, [&] { through(*fl::make_codec("int8"), big, dtype::f64, 1); }).find("fp32") != std::string::npos);
+  CHECK(fails(errc::numeric, [&] { through(*fl::make_codec("int8"), big, dtype::f64, 1); }).find("fp32")
+        != std::string::npos);
   for (auto type : {dtype::f16, dtype::bf16}) {
     const std::vector<fl::u16> infinite = {0, type == dtype::f16 ? fl::u16(0xFC00) : fl::u16(0x7F80)};
     CHECK(fails(errc::numeric, [&] { through(*fl::make_codec("ada_top_k"), infinite, type, 1); }).find("entry 1")

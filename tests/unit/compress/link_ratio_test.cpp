@@ -11,8 +11,8 @@ using fl::link_load;
 using fl::millisecond;
 
 TEST_CASE("the slowest link gets the user's ratio, the others what they need to keep up") {
-  const std::vector<link_load> links = {{0, 1000 * millisecond}, {0, 100 * millisecond}, {0, 300 * millisecond},
-                                        {5 * millisecond, 200 * millisecond}};
+  const std::vector<link_load> links = {
+      {0, 1000 * millisecond}, {0, 100 * millisecond}, {0, 300 * millisecond}, {5 * millisecond, 200 * millisecond}};
   const auto target = fl::link_target(links, 10 * millisecond, 10'000);
   CHECK(target == 100 * millisecond);
   CHECK(fl::link_ratio(links[0], target, 10'000) == 10'000);
@@ -42,7 +42,8 @@ TEST_CASE("a link meets the target with its ratio, for loads of every size") {
       CHECK((r >= 1000 && r <= user));
       const double at_ratio = double(link.latency) + 1000.0 * double(link.transfer) / double(r);
       CHECK(at_ratio <= double(target) * (1 + 1e-12) + 1);
-      if (r > 1000) CHECK(double(link.latency) + 1000.0 * double(link.transfer) / double(r - 1) >= double(target) * (1 - 1e-12));
+      if (r > 1000)
+        CHECK(double(link.latency) + 1000.0 * double(link.transfer) / double(r - 1) >= double(target) * (1 - 1e-12));
     }
   }
 }

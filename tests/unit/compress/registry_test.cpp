@@ -54,7 +54,8 @@ TEST_CASE("an unknown name is a configuration error that lists the known ones") 
       FAIL("accepted");
     } catch (const fl::error& e) {
       CHECK(e.code() == fl::errc::config);
-      CHECK(std::string(e.what()).find("ada_top_k, uniform_top_k, int8, half_precision, no_compression") != std::string::npos);
+      CHECK(std::string(e.what()).find("ada_top_k, uniform_top_k, int8, half_precision, no_compression")
+            != std::string::npos);
     }
   }
 }

@@ -40,21 +40,39 @@ std::vector<float> data(kind what, i64 n, unsigned seed) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const unsigned word = unsigned(g());
     switch (what) {
-      case kind::normal: x[i] = normal(g); break;
-      case kind::equal: x[i] = (word & 1) ? 1.5f : -1.5f; break;
-      case kind::zero: x[i] = 0; break;
-      case kind::few_values: x[i] = float(int(word % 5) - 2); break;
-      case kind::denormal: x[i] = std::bit_cast<float>(word & 0x800FFFFFu); break;
-      case kind::signed_zeros: x[i] = (word & 1) ? 0.0f : -0.0f; break;
-      case kind::wide: x[i] = std::bit_cast<float>(word % 0x7F800000u | (word & 0x80000000u)); break;
-      case kind::spike: x[i] = i == x.size() / 3 ? 1e30f : 1e-30f * float(word % 7); break;
-      case kind::ascending: x[i] = float(i); break;
+      case kind::normal:
+        x[i] = normal(g);
+        break;
+      case kind::equal:
+        x[i] = (word & 1) ? 1.5f : -1.5f;
+        break;
+      case kind::zero:
+        x[i] = 0;
+        break;
+      case kind::few_values:
+        x[i] = float(int(word % 5) - 2);
+        break;
+      case kind::denormal:
+        x[i] = std::bit_cast<float>(word & 0x800FFFFFu);
+        break;
+      case kind::signed_zeros:
+        x[i] = (word & 1) ? 0.0f : -0.0f;
+        break;
+      case kind::wide:
+        x[i] = std::bit_cast<float>(word % 0x7F800000u | (word & 0x80000000u));
+        break;
+      case kind::spike:
+        x[i] = i == x.size() / 3 ? 1e30f : 1e-30f * float(word % 7);
+        break;
+      case kind::ascending:
+        x[i] = float(i);
+        break;
     }
   }
   return x;
 }
 
-constexpr kind kinds[] = {kind::normal, kind::equal,        kind::zero, kind::few_values, kind::denormal,
+constexpr kind kinds[] = {kind::normal, kind::equal,        kind::zero,  kind::few_values, kind::denormal,
                           kind::wide,   kind::signed_zeros, kind::spike, kind::ascending};
 
 void compare(const std::vector<float>& x, i64 k, fl::thread_team* team) {
@@ -145,7 +163,9 @@ TEST_CASE("a cut is exact from any guess") {
   const auto x = data(kind::normal, 300, 8);
   for (u32 guess : {0u, 1u, 0x3F800000u, 0x7F7FFFFFu, 0x7FFFFFFFu, 0xFFFFFFFFu})
     for (i64 k = 1; k < 300; k += 7) {
-      const auto count = [&](u32 key) { return fl::scan_with(fl::instruction_set::portable).count(x.data(), 300, key); };
+      const auto count = [&](u32 key) {
+        return fl::scan_with(fl::instruction_set::portable).count(x.data(), 300, key);
+      };
       const u32 largest = fl::scan_with(fl::instruction_set::portable).largest(x.data(), 300);
       const auto cut = fl::find_cut(count, 300, k, largest, guess);
       CHECK(count(cut.key + 1) + cut.ties == k);

@@ -132,7 +132,8 @@ TEST_CASE("NaN and infinity are a typed error, at any k, also where they would n
           FAIL("accepted");
         } catch (const fl::error& e) {
           CHECK(e.code() == fl::errc::numeric);
-          CHECK(std::string(e.what()).find("entry " + std::to_string(at) + " (row " + std::to_string(at / 10)) != std::string::npos);
+          CHECK(std::string(e.what()).find("entry " + std::to_string(at) + " (row " + std::to_string(at / 10))
+                != std::string::npos);
           CHECK(std::string(e.what()).find(std::isnan(bad) ? "nan" : "inf") != std::string::npos);
         }
       }

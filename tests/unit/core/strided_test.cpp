@@ -66,14 +66,14 @@ void every_view(fl::dtype type) {
     i64 offset;
     bool contiguous;
   } const views[] = {
-      {{120}, {1}, 0, true},           {{2, 3, 4, 5}, {60, 20, 5, 1}, 0, true},
-      {{5, 24}, {1, 5}, 0, false},     {{3, 5, 4}, {20, 1, 5}, 7, false},   // transposed
-      {{60}, {2}, 1, false},           {{4, 6}, {24, 2}, 0, false},         // strided
-      {{7, 10}, {0, 1}, 3, false},     {{6, 7}, {1, 0}, 0, false},          // broadcast
-      {{3, 3}, {0, 0}, 119, false},    {{120}, {-1}, 119, false},           // one element; reversed
-      {{4, 5}, {-5, 1}, 15, false},    {{4, 5}, {5, -1}, 4, false},         // reversed along one axis
-      {{0}, {1}, 0, true},             {{3, 0, 2}, {2, 9, -7}, 5, true},    // empty
-      {{}, {}, 11, true},              {{1, 5, 1}, {999, 1, -999}, 0, true},  // scalar; strides of extent 1
+      {{120}, {1}, 0, true},        {{2, 3, 4, 5}, {60, 20, 5, 1}, 0, true},
+      {{5, 24}, {1, 5}, 0, false},  {{3, 5, 4}, {20, 1, 5}, 7, false},     // transposed
+      {{60}, {2}, 1, false},        {{4, 6}, {24, 2}, 0, false},           // strided
+      {{7, 10}, {0, 1}, 3, false},  {{6, 7}, {1, 0}, 0, false},            // broadcast
+      {{3, 3}, {0, 0}, 119, false}, {{120}, {-1}, 119, false},             // one element; reversed
+      {{4, 5}, {-5, 1}, 15, false}, {{4, 5}, {5, -1}, 4, false},           // reversed along one axis
+      {{0}, {1}, 0, true},          {{3, 0, 2}, {2, 9, -7}, 5, true},      // empty
+      {{}, {}, 11, true},           {{1, 5, 1}, {999, 1, -999}, 0, true},  // scalar; strides of extent 1
   };
   for (const auto& w : views) {
     const auto view = over(v, type, w.extents, w.strides, w.offset);
