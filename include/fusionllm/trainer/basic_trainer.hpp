@@ -14,14 +14,14 @@
 namespace fusionllm::inline v0 {
 
 struct trainer_options {
-  std::string device;            ///< one of those compiled in; empty: the first
+  std::string device{};          ///< one of those compiled in; empty: the first
   int threads = 1;
   i64 batch = 16;                ///< largest number of samples in a step
   i64 time = 128;                ///< largest number of tokens in a sample
   int micro_batches = 1;
   int groups = 1;
   u64 seed = 1;
-  optimizer_settings optimizer;
+  optimizer_settings optimizer{};
 };
 
 /// What a step gave.
