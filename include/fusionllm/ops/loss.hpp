@@ -16,8 +16,9 @@ struct cross_entropy_op : operator_base {
   static constexpr unsigned differentiable = 0b01;
   static constexpr unsigned saves_inputs = 0b11;
   static constexpr bool reuses_input = true;  ///< no second copy of the logits
-  /// The logarithm of each row's softmax denominator.
-  static constexpr u64 saved(const op_view& v) { return u64(v.in[1].count()); }
+  /// The logarithm of each row's softmax denominator, then for each row what its rounding took away: without it all of
+  /// a row's probabilities are off by the same few units in the last place.
+  static constexpr u64 saved(const op_view& v) { return 2 * u64(v.in[1].count()); }
   static constexpr u64 flops(const op_view& v) { return 5 * u64(v.in[0].count()); }
   static constexpr u64 flops_backward_input(const op_view& v) { return 5 * u64(v.in[0].count()); }
   static u64 counted(const op_view& v, const void* targets) {

@@ -44,16 +44,17 @@ struct loop_table {
   // softmax
   /// A block of scores s (rows, stride), of which row r has columns 0 .. first + r: s becomes exp(scale * (s - max)), 0
   /// to the right up to `columns`; reciprocal (rows) of its row sums; lse (rows), unless null, scale * max + log(sum).
-  void (*causal_softmax)(float* s, i64 stride, i64 rows, i64 first, i64 columns, float scale, float* reciprocal, float* lse);
+  void (*causal_softmax)(float* s, i64 stride, i64 rows, i64 first, i64 columns, float scale, float* reciprocal,
+                         float* lse);
   /// s becomes p = exp(scale * s - lse), dp becomes scale * p * (dp - delta), both 0 to the right of first + r.
   void (*causal_softmax_backward)(float* s, float* dp, i64 stride, i64 rows, i64 first, i64 columns, float scale,
                                   const float* lse, const float* delta);
   /// x (n) *= factor
   void (*scale)(float* x, i64 n, float factor);
   float (*dot)(const float* x, const float* y, i64 n);
-  float (*log_sum_exp)(const float* x, i64 n);
+  float (*log_sum_exp)(const float* x, i64 n, float* rest);
   /// d = scale * exp(x - lse), in place if d == x
-  void (*softmax_gradient)(const float* x, float lse, float scale, float* d, i64 n);
+  void (*softmax_gradient)(const float* x, float lse, float rest, float scale, float* d, i64 n);
 
   // updates
   void (*adamw)(float* weight, const float* gradient, float* m, float* v, i64 n, const adamw_factors<float>& f);

@@ -10,7 +10,7 @@ namespace fusionllm::inline v0 {
 
 template <>
 struct kernel<cross_entropy_op, cpu> {
-  static u64 workspace_bytes(const op_view& v) { return u64(v.in[1].count()) * sizeof(float); }
+  static u64 workspace_bytes(const op_view& v) { return 2 * u64(v.in[1].count()) * sizeof(float); }
 
   static void forward(cpu_context& c, const kernel_args& a) {
     const i64 rows = a.in[0].dims.rows(), n = a.in[0].dims.last();
@@ -18,11 +18,11 @@ struct kernel<cross_entropy_op, cpu> {
     const auto* target = a.in[1].as<const std::int32_t>();
     float* lse = static_cast<float*>(a.saved ? a.saved : a.workspace);
     c.team.split(rows, 8, [&](i64 begin, i64 end) {
-      for (i64 r = begin; r < end; ++r) lse[r] = c.loops.log_sum_exp(x + r * n, n);
+      for (i64 r = begin; r < end; ++r) lse[r] = c.loops.log_sum_exp(x + r * n, n, lse + rows + r);
     });
     double sum = 0;
     for (i64 r = 0; r < rows; ++r)
-      if (target[r] != a.op->attr.n[0]) sum += double(lse[r]) - double(x[r * n + target[r]]);
+      if (target[r] != a.op->attr.n[0]) sum += double(lse[r]) + double(lse[rows + r]) - double(x[r * n + target[r]]);
     *a.out.as<float>() = sum == 0 ? 0.0f : float(sum * a.loss_scale);
   }
 
@@ -39,7 +39,7 @@ struct kernel<cross_entropy_op, cpu> {
         if (target[r] == a.op->attr.n[0]) {
           std::memset(d + r * n, 0, std::size_t(n) * sizeof(float));
         } else {
-          c.loops.softmax_gradient(x + r * n, lse[r], scale, d + r * n, n);
+          c.loops.softmax_gradient(x + r * n, lse[r], lse[rows + r], scale, d + r * n, n);
           d[r * n + target[r]] -= scale;
         }
       }

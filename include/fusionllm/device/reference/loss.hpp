@@ -21,10 +21,13 @@ struct plain_kernel<cross_entropy_op, T> {
     double sum = 0;
     bool any = false;
     for (i64 r = 0; r < rows; ++r, x += classes) {
-      const T lse = log_sum_exp(x, classes);
-      if (saved) saved[r] = lse;
+      const two_parts lse = log_sum_exp(x, classes);
+      if (saved) {
+        saved[r] = lse.value;
+        saved[rows + r] = lse.rest;
+      }
       if (target[r] == a.op->attr.n[0]) continue;
-      sum += double(lse) - double(x[target[r]]);
+      sum += double(lse.value) + double(lse.rest) - double(x[target[r]]);
       any = true;
     }
     *a.out.template as<T>() = any ? T(sum * a.loss_scale) : T(0);
@@ -42,16 +45,20 @@ struct plain_kernel<cross_entropy_op, T> {
     for (i64 r = 0; r < rows; ++r, x += classes, d += classes) {
       const bool counts = target[r] != a.op->attr.n[0];
       for (i64 i = 0; i < classes; ++i)
-        d[i] = counts ? scale * (std::exp(x[i] - saved[r]) - T(i == target[r] ? 1 : 0)) : T(0);
+        d[i] = counts ? scale * (std::exp(x[i] - saved[r] - saved[rows + r]) - T(i == target[r] ? 1 : 0)) : T(0);
     }
   }
 
  private:
-  static T log_sum_exp(const T* x, i64 n) {
+  struct two_parts {
+    T value, rest;
+  };
+  static two_parts log_sum_exp(const T* x, i64 n) {
     T largest = x[0], sum = 0;
     for (i64 i = 1; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
     for (i64 i = 0; i < n; ++i) sum += std::exp(x[i] - largest);
-    return largest + std::log(sum);
+    const T log = std::log(sum), value = largest + log;
+    return {value, (largest - value) + log};
   }
 };
 
