@@ -20,23 +20,27 @@ struct adamw_settings {
 /// What an update of one parameter in one step needs, rounded once.
 template <class T>
 struct adamw_factors {
-  T clip;         ///< the gradient is multiplied by it
-  T blend1;       ///< 1 - beta1
+  T clip;    ///< the gradient is multiplied by it
+  T blend1;  ///< 1 - beta1
   T beta2, blend2;
   T epsilon;
-  T keep;         ///< 1 - learning rate * decay
-  T rate;         ///< learning rate / (1 - beta1^step)
-  T root;         ///< 1 / sqrt(1 - beta2^step)
+  T keep;  ///< 1 - learning rate * decay
+  T rate;  ///< learning rate / (1 - beta1^step)
+  T root;  ///< 1 / sqrt(1 - beta2^step)
 };
 
 /// `step` counts from 1. Decay applies if the parameter `decays`.
 template <class T>
 adamw_factors<T> adamw_factors_of(const adamw_settings& s, u64 step, double learning_rate, double clip, bool decays) {
   const double t = double(step);
-  return {T(clip),         T(1 - s.beta1),
-          T(s.beta2),      T(1 - s.beta2),
-          T(s.epsilon),    T(1 - learning_rate * (decays ? s.weight_decay : 0)),
-          T(learning_rate / (1 - std::pow(s.beta1, t))), T(1 / std::sqrt(1 - std::pow(s.beta2, t)))};
+  return {T(clip),
+          T(1 - s.beta1),
+          T(s.beta2),
+          T(1 - s.beta2),
+          T(s.epsilon),
+          T(1 - learning_rate * (decays ? s.weight_decay : 0)),
+          T(learning_rate / (1 - std::pow(s.beta1, t))),
+          T(1 / std::sqrt(1 - std::pow(s.beta2, t)))};
 }
 
 /// One element: m and v are the running means of the gradient and its square.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `fl::cpu`: oneDNN's matrix products and own vector loops (AVX-512, AVX2 or plain, chosen when a context is made), over
-// a team of threads. The bits of its results depend on the instruction set, not on the number of threads.
+// `fl::cpu`: oneDNN's matrix products and own vector loops (AVX-512, AVX2 or plain, chosen when a context is made),
+// over a team of threads. The bits of its results depend on the instruction set, not on the number of threads.
 #pragma once
 
 #include "cpu/attention.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention, a (sequence, head) a task: blocks of queries against all keys up to the block's end, so that most of
-// the upper triangle is never computed and no more than two blocks of scores exist a thread. Forward keeps each row's
-// log-sum-exp; backward recomputes the probabilities from it.
+// Causal attention, a (sequence, head) a task: blocks of queries against all keys up to the block's end, so that most
+// of the upper triangle is never computed and no more than two blocks of scores exist a thread. Forward keeps each
+// row's log-sum-exp; backward recomputes the probabilities from it.
 #pragma once
 
 #include <cmath>
@@ -74,8 +74,13 @@ struct kernel<attention_op, cpu> {
     i64 sequences, steps, features, heads, width, stride;
     float scale;
     layout(const kernel_args& a, const extents& out)
-        : sequences(out.d[0]), steps(out.d[1]), features(out.d[2]), heads(a.op->attr.n[0]), width(features / heads),
-          stride(3 * features), scale(float(1 / std::sqrt(double(width)))) {}
+        : sequences(out.d[0]),
+          steps(out.d[1]),
+          features(out.d[2]),
+          heads(a.op->attr.n[0]),
+          width(features / heads),
+          stride(3 * features),
+          scale(float(1 / std::sqrt(double(width)))) {}
     i64 input_at(i64 task) const { return task / heads * steps * stride + task % heads * width; }
     i64 output_at(i64 task) const { return task / heads * steps * features + task % heads * width; }
     i64 end_of(i64 from) const { return from + block < steps ? from + block : steps; }

@@ -29,44 +29,67 @@ struct cpu_link : chain_step<float, Link> {
 
   static constexpr bool backward_reads_x = !link_is<Link, add_op> && !link_is<Link, dropout_op>;
 
-  /// x becomes the link's value. Without a side (backward does not read it) what x becomes does not matter.
-  void forward(const loop_table& loops, float* x, i64 begin, int n) const {
-    if constexpr (link_is<Link, add_op>) side ? loops.add(x, side + begin, x, n) : void();
-    else if constexpr (link_is<Link, multiply_op>) side ? loops.multiply(x, side + begin, x, n) : void();
-    else if constexpr (link_is<Link, gelu_op>) loops.gelu(x, x, n);
-    else if constexpr (link_is<Link, relu_op>) loops.relu(x, x, n);
-    else if constexpr (link_is<Link, dropout_op>) drop(loops, x, begin, n);
-    else each(loops, scalar_part::value, x, x, x, begin, n);
+  /// out = the link's value of x; out may be x. Without a side (backward does not read it) the value does not matter.
+  void forward(const loop_table& loops, const float* x, float* out, i64 begin, int n) const {
+    if constexpr (link_is<Link, add_op>)
+      side ? loops.add(x, side + begin, out, n) : void();
+    else if constexpr (link_is<Link, multiply_op>)
+      side ? loops.multiply(x, side + begin, out, n) : void();
+    else if constexpr (link_is<Link, gelu_op>)
+      loops.gelu(x, out, n);
+    else if constexpr (link_is<Link, relu_op>)
+      loops.relu(x, out, n);
+    else if constexpr (link_is<Link, dropout_op>)
+      drop(loops, x, out, begin, n);
+    else
+      each(loops, scalar_part::value, x, x, out, begin, n);
   }
-  /// d becomes the cotangent of the link's first input x; that of the second is stored where it is wanted.
-  void backward(const loop_table& loops, const float* x, float* d, i64 begin, int n) const {
+  /// Where the cotangent of the link's first input x is: in `out`, which may be d, or still in d, if it is the same.
+  /// That of the second input is stored where it is wanted.
+  const float* backward(const loop_table& loops, const float* x, const float* d, float* out, i64 begin, int n) const {
     if constexpr (Link::binary)
       if (d_side) second(loops, x, d, begin, n);
-    if constexpr (link_is<Link, add_op>) return;
-    else if constexpr (link_is<Link, multiply_op>) loops.multiply(d, side + begin, d, n);
-    else if constexpr (link_is<Link, gelu_op>) loops.gelu_backward(x, d, d, n);
-    else if constexpr (link_is<Link, relu_op>) loops.relu_backward(x, d, d, n);
-    else if constexpr (link_is<Link, dropout_op>) drop(loops, d, begin, n);
-    else each(loops, scalar_part::d_first, x, d, d, begin, n);
+    if constexpr (link_is<Link, add_op>)
+      return d;
+    else if constexpr (link_is<Link, multiply_op>)
+      loops.multiply(d, side + begin, out, n);
+    else if constexpr (link_is<Link, gelu_op>)
+      loops.gelu_backward(x, d, out, n);
+    else if constexpr (link_is<Link, relu_op>)
+      loops.relu_backward(x, d, out, n);
+    else if constexpr (link_is<Link, dropout_op>)
+      drop(loops, d, out, begin, n);
+    else
+      each(loops, scalar_part::d_first, x, d, out, begin, n);
+    return out;
   }
 
  private:
   void second(const loop_table& loops, const float* x, const float* d, i64 begin, int n) const {
     float own[cpu_block];
     const float* value = own;
-    if constexpr (link_is<Link, add_op>) value = d;
-    else if constexpr (link_is<Link, multiply_op>) loops.multiply(d, x, own, n);
-    else each(loops, scalar_part::d_second, x, d, own, begin, n);
-    if (d_side_partial) loops.add(d_side_partial + begin, value, d_side + begin, n);
-    else std::memcpy(d_side + begin, value, std::size_t(n) * sizeof(float));
+    if constexpr (link_is<Link, add_op>)
+      value = d;
+    else if constexpr (link_is<Link, multiply_op>)
+      loops.multiply(d, x, own, n);
+    else
+      each(loops, scalar_part::d_second, x, d, own, begin, n);
+    if (d_side_partial)
+      loops.add(d_side_partial + begin, value, d_side + begin, n);
+    else
+      std::memcpy(d_side + begin, value, std::size_t(n) * sizeof(float));
   }
-  void drop(const loop_table& loops, float* x, i64 begin, int n) const {
-    if (!args.training) return;
+  void drop(const loop_table& loops, const float* x, float* out, i64 begin, int n) const {
+    if (!args.training) {
+      if (out != x) std::memcpy(out, x, std::size_t(n) * sizeof(float));
+      return;
+    }
     u32 words[cpu_block];
     loops.random_words(key, u64(begin), words, n);
-    loops.dropout(x, words, x, n, float(args.attr.x), float(1 / (1 - args.attr.x)));
+    loops.dropout(x, words, out, n, float(args.attr.x), float(1 / (1 - args.attr.x)));
   }
-  void each(const loop_table& loops, scalar_part part, const float* x, const float* d, float* out, i64 begin, int n) const {
+  void each(const loop_table& loops, scalar_part part, const float* x, const float* d, float* out, i64 begin,
+            int n) const {
     u32 words[cpu_block];
     scalar_args a = args;
     if (Link::random && a.training) loops.random_words(key, u64(begin), words, n);
@@ -84,7 +107,9 @@ struct chain_kernel<cpu, Links...> {
   static constexpr bool adds_partial = true;
 
   static void forward(cpu_context& c, const kernel_args& a) { forward(c, a, std::index_sequence_for<Links...>{}); }
-  static void backward_input(cpu_context& c, const kernel_args& a) { backward(c, a, std::index_sequence_for<Links...>{}); }
+  static void backward_input(cpu_context& c, const kernel_args& a) {
+    backward(c, a, std::index_sequence_for<Links...>{});
+  }
 
  private:
   static constexpr std::size_t links = sizeof...(Links);
@@ -113,10 +138,9 @@ struct chain_kernel<cpu, Links...> {
     const float* in = a.in[0].as<const float>();
     float* out = a.out.as<float>();
     blocks(c, a.out.count(), [&](i64 begin, int n) {
-      float x[block];  // out may be an input: it is written when all are read
-      std::memcpy(x, in + begin, std::size_t(n) * sizeof(float));
-      (std::get<K>(s).forward(c.loops, x, begin, n), ...);
-      std::memcpy(out + begin, x, std::size_t(n) * sizeof(float));
+      float between[block];
+      (std::get<K>(s).forward(c.loops, K == 0 ? in + begin : between, K + 1 == links ? out + begin : between, begin, n),
+       ...);
     });
   }
 
@@ -124,25 +148,31 @@ struct chain_kernel<cpu, Links...> {
   static void backward(cpu_context& c, const kernel_args& a, std::index_sequence<K...>) {
     steps s;
     (std::get<K>(s).bind(a, K), ...);
-    const float *in = a.in[0].as<const float>(), *d_out = a.d_out.as<const float>(), *partial = a.d_partial[0].as<const float>();
+    const float *in = a.in[0].as<const float>(), *d_out = a.d_out.as<const float>();
+    const float* partial = a.d_partial[0].as<const float>();
     float* d_in = a.d_in[0].as<float>();
     blocks(c, a.d_out.count(), [&](i64 begin, int n) {
-      const std::size_t bytes = std::size_t(n) * sizeof(float);
-      float x[links][block], d[block];  // x[k]: first input of link k
-      if (in) std::memcpy(x[0], in + begin, bytes);
-      else std::memset(x[0], 0, bytes);  // an operator whose backward reads no input
-      (next<K>(s, c.loops, x, begin, n), ...);
-      std::memcpy(d, d_out + begin, bytes);
-      (std::get<links - 1 - K>(s).backward(c.loops, x[links - 1 - K], d, begin, n), ...);
-      if (d_in && partial) c.loops.add(partial + begin, d, d_in + begin, n);
-      else if (d_in) std::memcpy(d_in + begin, d, bytes);
+      float values[links][block], between[block];
+      // x[k]: first input of link k. An operator whose backward reads none gets anything.
+      const float* x[links] = {in ? in + begin : d_out + begin};
+      (next<K>(s, c.loops, x, values, begin, n), ...);
+      const float* d = d_out + begin;
+      float* whole = d_in && !partial ? d_in + begin : between;
+      ((d = std::get<links - 1 - K>(s).backward(c.loops, x[links - 1 - K], d, K + 1 == links ? whole : between, begin,
+                                                n)),
+       ...);
+      if (d_in && partial)
+        c.loops.add(partial + begin, d, d_in + begin, n);
+      else if (d_in && d != d_in + begin)
+        std::memcpy(d_in + begin, d, std::size_t(n) * sizeof(float));
     });
   }
   template <std::size_t K>
-  static void next(const steps& s, const loop_table& loops, float (&x)[links][block], i64 begin, int n) {
+  static void next(const steps& s, const loop_table& loops, const float* (&x)[links], float (&values)[links][block],
+                   i64 begin, int n) {
     if constexpr (K + 1 <= last_read()) {
-      std::memcpy(x[K + 1], x[K], std::size_t(n) * sizeof(float));
-      std::get<K>(s).forward(loops, x[K + 1], begin, n);
+      std::get<K>(s).forward(loops, x[K], values[K], begin, n);
+      x[K + 1] = values[K];
     }
   }
 };

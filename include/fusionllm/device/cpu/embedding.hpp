@@ -47,8 +47,10 @@ struct kernel<positions_op, cpu> {
     float* dx = a.d_in[0].as<float>();
     if (!dx) return;
     c.team.split(a.d_out.count(), 1024, [&](i64 begin, i64 end) {
-      if (p) c.loops.add(p + begin, d + begin, dx + begin, end - begin);
-      else std::memcpy(dx + begin, d + begin, std::size_t(end - begin) * sizeof(float));
+      if (p)
+        c.loops.add(p + begin, d + begin, dx + begin, end - begin);
+      else
+        std::memcpy(dx + begin, d + begin, std::size_t(end - begin) * sizeof(float));
     });
   }
   static void backward_weight(cpu_context& c, const kernel_args& a) {

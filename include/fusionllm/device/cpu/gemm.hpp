@@ -51,7 +51,7 @@ inline void gemm(i64 m, i64 n, i64 k, matrix a, matrix b, float* c, i64 c_stride
   const auto status = dnnl_sgemm(a.transposed, b.transposed, m, n, k, 1.0f, a.data, a.stride, b.data, b.stride,
                                  add ? 1.0f : 0.0f, c, c_stride);
   if (status != dnnl_success)
-    fail(errc::internal, "oneDNN refused a product of ", m, " x ", k, " and ", k, " x ", n, " (status ", int(status), ")");
+    fail(errc::internal, "oneDNN refused a product of ", m, " x ", k, " and ", k, " x ", n, ", status ", int(status));
 }
 
 }  // namespace fusionllm::inline v0::detail

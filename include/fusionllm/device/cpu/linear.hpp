@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x W^T + b by oneDNN's matrix product, in pieces of rows (forward, d(input)) or of outputs (d(weight)). The sizes of
-// pieces are functions of the shape alone, large enough for sgemm's speed.
+// y = x W^T + b by oneDNN's matrix product, in pieces of rows (forward, d(input)) or of outputs (d(weight)). The sizes
+// of pieces are functions of the shape alone, large enough for sgemm's speed.
 #pragma once
 
 #include "../../ops/linear.hpp"

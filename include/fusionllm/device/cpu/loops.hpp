@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each vector loop is written once, in loops_*.inc, over the lanes of lanes_*.inc; those files are compiled here once an
-// instruction set, inside a region in which the compiler may use it, so that nothing of a program needs -march.
+// Each vector loop is written once, in loops_*.inc, over the lanes of lanes_*.inc; those files are compiled here once
+// an instruction set, inside a region in which the compiler may use it, so that nothing of a program needs -march.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace fusionllm::inline v0::detail::portable {
 inline constexpr int width = 4;
-#include "lanes_basic.inc"
+#include "lanes.inc"
 #include "lanes_portable.inc"
 #include "loops_all.inc"
 }  // namespace fusionllm::inline v0::detail::portable
@@ -30,13 +30,14 @@ inline constexpr int width = 4;
 #endif
 namespace fusionllm::inline v0::detail::avx2 {
 inline constexpr int width = 8;
-#include "lanes_basic.inc"
+#include "lanes.inc"
 #include "lanes_avx2.inc"
 #include "loops_all.inc"
 }  // namespace fusionllm::inline v0::detail::avx2
 #if defined(__clang__)
 #pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))), \
+                             apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
@@ -44,7 +45,7 @@ inline constexpr int width = 8;
 #endif
 namespace fusionllm::inline v0::detail::avx512 {
 inline constexpr int width = 16;
-#include "lanes_basic.inc"
+#include "lanes.inc"
 #include "lanes_avx512.inc"
 #include "loops_all.inc"
 }  // namespace fusionllm::inline v0::detail::avx512

@@ -24,7 +24,8 @@ inline double sum_of_squares(cpu_context& c, const float* x, i64 n) {
     const i64 left = n - at < at_once * sum_of_squares_block ? n - at : at_once * sum_of_squares_block;
     double block[at_once];
     c.pieces(left, sum_of_squares_block, [&](i64 begin, i64 end) {
-      block[begin / sum_of_squares_block] = sum_of_squares_of_block(x + at + begin, end - begin, c.loops.sum_of_squares);
+      block[begin / sum_of_squares_block] =
+          sum_of_squares_of_block(x + at + begin, end - begin, c.loops.sum_of_squares);
     });
     for (i64 i = 0; i * sum_of_squares_block < left; ++i) sum += block[i];
   }

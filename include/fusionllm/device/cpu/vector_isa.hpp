@@ -18,8 +18,8 @@ inline bool has(vector_isa isa) {
 #if defined(__x86_64__)
   if (isa == vector_isa::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (isa == vector_isa::avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && has(vector_isa::avx2);
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && has(vector_isa::avx2)
+           && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
 #endif
   return isa == vector_isa::portable;
 }
