@@ -19,7 +19,7 @@ endforeach()
 
 # One example built by different compilers at different levels of optimization, for scripts with `mixed` in their name:
 # $FUSIONLLM_BUILD/tests/mixed/<example>_g++_O0 and <example>_clang++_O2 (which is absent where clang++ is).
-set(FUSIONLLM_MIXED hello CACHE STRING "The example that runs of mixed peers are made of")
+set(FUSIONLLM_MIXED gpt CACHE STRING "The example that runs of mixed peers are made of")
 mark_as_advanced(FUSIONLLM_MIXED)
 set(mixed_source ${PROJECT_SOURCE_DIR}/examples/${FUSIONLLM_MIXED}.cpp)
 set(mixed_programs "")
