@@ -29,6 +29,11 @@ struct linears {
     return regression<33>(g, [](auto x) { return x | fl::linear<70> | fl::linear<1>.without_bias() | fl::linear<20>; });
   }
 };
+struct wide_linear {
+  static constexpr auto define(auto& g) {
+    return regression<5>(g, [](auto x) { return x | fl::linear<2100> | fl::linear<3>; });
+  }
+};
 struct norms {
   static constexpr auto define(auto& g) {
     return regression<37>(g, [](auto x) { return x + (x | fl::layer_norm) | fl::linear<5> | fl::layer_norm; });
@@ -124,6 +129,8 @@ TEST_CASE("the CPU's kernels agree with plain loops in double, for odd and for u
   }
   for (fl::sizes s : {fl::sizes{2, 3}, fl::sizes{3, 129}}) agrees<norms>(s);
 }
+
+TEST_CASE("a linear operator agrees where its weight is transposed in panels") { agrees<wide_linear>({4, 130}); }
 
 TEST_CASE("attention agrees for widths and times around its blocks") {
   for (i64 time : {1, 2, 15, 63, 64, 65, 128, 131}) {

@@ -18,16 +18,14 @@ struct kernel<linear_op, cpu> {
     const i64 rows = a.out.dims.rows(), in = a.in[0].dims.last(), out = a.out.dims.last();
     const float *x = a.in[0].as<const float>(), *w = a.param[0].as<const float>(), *b = a.param[1].as<const float>();
     float* y = a.out.as<float>();
-    detail::matrix weight{w, in, 'T'};
-    if (rows >= transposing_pays) {  // once here is cheaper than in every piece's product
-      float* t = c.shared_scratch(in * out);
-      c.pieces(out, 32, [&](i64 from, i64 to) { c.loops.transpose(w, out, in, from, to, t); });
-      weight = {t, out};
+    if (rows < transposing_pays) return products(c, rows, in, out, {x, in}, {w, in, 'T'}, b, y, out);
+    // A panel of W transposed once is cheaper than in every piece's product.
+    float* t = c.shared_scratch(in * (out < panel ? out : panel));
+    for (i64 at = 0; at < out; at += panel) {
+      const i64 n = out - at < panel ? out - at : panel;
+      c.pieces(n, 32, [&](i64 from, i64 to) { c.loops.transpose(w + at * in, n, in, from, to, t); });
+      products(c, rows, in, n, {x, in}, {t, n}, b ? b + at : nullptr, y + at, out);
     }
-    c.pieces(rows, row_piece(rows), [&](i64 begin, i64 end) {
-      detail::gemm(end - begin, out, in, {x + begin * in, in}, weight, y + begin * out, out, false);
-      for (i64 r = begin; b && r < end; ++r) c.loops.add(y + r * out, b, y + r * out, out);
-    });
   }
 
   /// dx = dy W
@@ -65,6 +63,17 @@ struct kernel<linear_op, cpu> {
   static constexpr i64 transposing_pays = 512;  ///< rows
   static constexpr i64 rows_at_once = 128;      ///< what a piece of d(weight) reads of dy stays in cache
   static constexpr i64 largest_output_piece = 256;
+
+  static constexpr i64 panel = 2048;  ///< outputs
+
+  /// y (rows, n), rows `stride` apart, = x (rows, in) w (in, n) + b
+  static void products(cpu_context& c, i64 rows, i64 in, i64 n, detail::matrix x, detail::matrix w, const float* b,
+                       float* y, i64 stride) {
+    c.pieces(rows, row_piece(rows), [&](i64 begin, i64 end) {
+      detail::gemm(end - begin, n, in, {x.data + begin * x.stride, x.stride}, w, y + begin * stride, stride, false);
+      for (i64 r = begin; b && r < end; ++r) c.loops.add(y + r * stride, b, y + r * stride, n);
+    });
+  }
 
   static i64 rounded(i64 n, i64 least, i64 most) {
     const i64 r = (n + 31) / 32 * 32;
