@@ -93,6 +93,7 @@ class fence_search {
     partition_problem p = chain_.problem_of(teams);
     p.tail = tail;
     p.all = all;
+    p.several = true;
     for (int stages = p.devices; stages >= 1; stages = stages / 2) {
       p.slots = chain_.most_slots(stages + (tail >= 0));
       const partition x = best_partition(p, f_.problem().micro_batches);

@@ -28,6 +28,7 @@ struct partition_problem {
   int slots = 1;                   ///< micro-batches in flight that memory must hold
   int tail = -1;                   ///< a fold: blocks after this cut belong to device 0 too; -1: no fold
   bool all = false;                ///< leave out no device
+  bool several = false;            ///< a device that shares with no replica does not take everything
 };
 
 /// Device `device[s]` has the blocks from cut `begin[s]` to `begin[s + 1]`; a fold's tail is not listed.
@@ -101,7 +102,8 @@ class partitioner {
     if (d > 0 && (p_.all || folded())) return;
     const i64 tail_load = folded() ? load(d, p_.tail, p_.cuts - 1) : 0;
     const i64 tail_weight = folded() ? weight_[cuts_ - 1] - weight_[std::size_t(p_.tail)] : 0;
-    for (int j = 1; j <= end_; ++j) {
+    const int most = p_.several && !folded() && p_.share[std::size_t(d)] == 1 ? end_ - 1 : end_;
+    for (int j = 1; j <= most; ++j) {
       const i64 time = load(d, 0, j) + tail_load;
       if (time > allowed(d, limit)) break;
       if (weight_[std::size_t(j)] - weight_[0] + tail_weight > p_.room[std::size_t(d)]) break;
