@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The main job from nothing: sets up what a fresh Debian or Ubuntu lacks, builds examples/gpt.cpp and trains it on the
 # plays of Shakespeare over four processes joined by slow, uneven links.
-#   sh examples/demo.sh [arguments that override those of the command at the end]
+#   sh examples/demo.sh [options of examples/demo.py]
 set -eu
 . "$(dirname -- "$0")/../cmake/setup.sh"
 
@@ -17,4 +17,4 @@ say "building examples/gpt.cpp"
 cmake --build "$build" --parallel "$jobs" --target gpt
 
 # The main job.
-"$build/examples/gpt" local --data "$cache_dir/shakespeare.txt" "$@"
+python3 examples/demo.py "$build/examples/gpt" "$cache_dir/shakespeare.txt" examples/topologies/demo.json "$build/demo" "$@"

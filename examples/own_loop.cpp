@@ -31,15 +31,19 @@ int main() {
   constexpr int rods = 16;
   std::vector<float> u(rods * cells), v(rods * cells), guess(cells);
   fl::trainer<surrogate> learner({.batch = rods, .optimizer = {.learning_rate = 3e-3, .adamw = {.weight_decay = 0}}});
-  for (fl::u64 run = 0; run < 60; ++run) {
+  const auto restart = [&](fl::u64 run) {
     for (fl::u64 i = 0; i < u.size(); ++i) u[i] = fl::uniform(fl::random_word({.seed = 7, .step = run}, i)) - 0.5f;
-    for (int t = 0; t < 20; ++t) {  // the solver's own loop
+  };
+  for (fl::u64 run = 0; run < 100; ++run) {
+    restart(run);
+    for (int t = 0; t < 10; ++t) {  // the solver's own loop
       for (int r = 0; r < rods; ++r) solve(&u[std::size_t(r * cells)], &v[std::size_t(r * cells)]);
       learner.step({{"now", std::span(u), {rods, cells}}, {"next", std::span(v), {rods, cells}}});
       std::swap(u, v);
     }
   }
   double error = 0, change = 0;
+  restart(1000);  // a profile that it has not seen
   learner.predict({{"now", std::span(std::as_const(u)).first(cells), {1, cells}}}, {"guess", std::span(guess), {1, cells}});
   solve(u.data(), v.data());
   for (std::size_t i = 0; i < cells; ++i) {
