@@ -15,9 +15,8 @@ namespace fusionllm::inline v0 {
 namespace detail {
 
 template <class Link, class Op>
-inline constexpr bool link_is = false;
-template <scalar_function<float> Fn, bool Binary, bool Random, class Op>
-inline constexpr bool link_is<chain_link_of<float, Fn, Binary, Random>, Op> = Fn == &scalar_of<Op, float>;
+inline constexpr bool link_is =
+    std::is_same_v<Link, chain_link_of<float, &scalar_of<Op, float>, Link::binary, Link::random>>;
 
 inline constexpr int cpu_block = 512;
 
