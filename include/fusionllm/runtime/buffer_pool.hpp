@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames on their way in or out. Buffers keep their memory, so that a steady step allocates none; they never move.
+// Frames on their way in or out. Buffers keep their memory, so that a steady step allocates none; they never move. Only
+// idle ones are looked at: the device's thread may be writing into a busy one.
 #pragma once
 
 #include <cstddef>
 #include <deque>
-#include <span>
 #include <vector>
 
 #include "../core/types.hpp"
@@ -13,29 +13,29 @@ namespace fusionllm::inline v0 {
 
 class buffer_pool {
  public:
-  /// An idle buffer: of those whose capacity suffices the smallest, else the largest, which will grow.
-  int take(std::size_t bytes_expected) {
+  /// An idle buffer with room for so many bytes: of those that have it the smallest, else the largest, which grows.
+  int take(std::size_t bytes) {
     int best = -1;
     for (int i = 0; i < int(buffers_.size()); ++i) {
       if (buffers_[std::size_t(i)].busy) continue;
-      if (best < 0 || better(buffers_[std::size_t(i)].bytes.capacity(), buffers_[std::size_t(best)].bytes.capacity(), bytes_expected))
+      if (best < 0 || better(buffers_[std::size_t(i)].bytes.capacity(), buffers_[std::size_t(best)].bytes.capacity(), bytes))
         best = i;
     }
     if (best < 0) {
       best = int(buffers_.size());
       buffers_.emplace_back();
     }
-    buffers_[std::size_t(best)].busy = true;
+    buffer& b = buffers_[std::size_t(best)];
+    if (b.bytes.capacity() < bytes) {
+      b.bytes.clear();  // what it held need not move
+      b.bytes.reserve(bytes);
+    }
+    b.busy = true;
     return best;
   }
   void give_back(int i) { buffers_[std::size_t(i)].busy = false; }
   std::vector<std::byte>& operator[](int i) { return buffers_[std::size_t(i)].bytes; }
-  /// The busy buffer that holds `memory`, -1 if none does.
-  int find(std::span<const std::byte> memory) const {
-    for (int i = 0; i < int(buffers_.size()); ++i)
-      if (buffers_[std::size_t(i)].busy && buffers_[std::size_t(i)].bytes.data() == memory.data()) return i;
-    return -1;
-  }
+  int size() const { return int(buffers_.size()); }
   int busy() const {
     int n = 0;
     for (const auto& b : buffers_) n += b.busy;

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -26,7 +27,11 @@ class device_queue {
   using done = callback<void(const completion&)>;
   virtual ~device_queue() = default;
   /// Runs `w`, then calls `d` on the reactor, not before `modelled` has passed since now (0: as soon as it is done).
+  /// Not while an earlier one is under way.
   virtual void submit(work w, nanoseconds modelled, done d) = 0;
+  /// Returns when no work runs. The completion of what was under way is never called: whoever submits and goes away
+  /// calls this first.
+  virtual void drain() = 0;
 };
 
 /// A worker thread beside a reactor of real time.
@@ -34,6 +39,7 @@ class worker_queue : public device_queue {
  public:
   explicit worker_queue(reactor& loop) : loop_(loop), thread_([this] { serve(); }) {}
   ~worker_queue() override {
+    drain();
     {
       std::lock_guard lock(mutex_);
       stop_ = true;
@@ -53,16 +59,21 @@ class worker_queue : public device_queue {
     }
     wake_.notify_one();
   }
+  void drain() override {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [&] { return !full_; });
+    lifetime_ = std::make_shared<int>();  // a completion that was posted finds the old one gone
+    loop_.cancel(std::exchange(held_, {}));
+    done_.reset();
+  }
 
  private:
   void serve() {
     for (;;) {
-      {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return full_ || stop_; });
-        if (stop_) return;
-        full_ = false;
-      }
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return full_ || stop_; });
+      if (stop_) return;
+      lock.unlock();
       const nanoseconds begin = machine_clock::read();
       completion c;
       try {
@@ -73,17 +84,23 @@ class worker_queue : public device_queue {
       work_.reset();
       c.measured = machine_clock::read() - begin;
       result_ = std::move(c);
-      loop_.post([this] { finish(); });
+      lock.lock();
+      full_ = false;
+      loop_.post([this, alive = std::weak_ptr<int>(lifetime_)] {
+        if (!alive.expired()) finish();
+      });
+      idle_.notify_one();
     }
   }
 
   // On the reactor.
   void finish() {
     const nanoseconds end = submitted_ + modelled_;
-    if (modelled_ > 0 && loop_.now() < end) return void(loop_.at(end, [this] { report(); }));
-    report();
+    if (modelled_ > 0 && loop_.now() < end) held_ = loop_.at(end, [this] { report(); });
+    else report();
   }
   void report() {
+    held_ = {};
     done d = std::move(done_);
     completion c = std::move(result_);
     c.elapsed = loop_.now() - submitted_;
@@ -92,13 +109,15 @@ class worker_queue : public device_queue {
 
   reactor& loop_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_, idle_;
+  std::shared_ptr<int> lifetime_ = std::make_shared<int>();
   work work_;
   done done_;
   completion result_;
   nanoseconds modelled_ = 0;
   nanoseconds submitted_ = 0;
-  bool full_ = false;
+  timer_id held_;
+  bool full_ = false;  ///< work waits or runs
   bool stop_ = false;
   std::thread thread_;
 };
@@ -108,6 +127,7 @@ class worker_queue : public device_queue {
 class inline_queue : public device_queue {
  public:
   explicit inline_queue(reactor& loop) : loop_(loop) {}
+  ~inline_queue() override { loop_.cancel(held_); }
   void submit(work w, nanoseconds modelled, done d) override {
     const nanoseconds begin = machine_clock::read();
     completion c;
@@ -120,17 +140,23 @@ class inline_queue : public device_queue {
     c.elapsed = modelled;
     done_ = std::move(d);
     result_ = std::move(c);
-    loop_.at(loop_.now() + modelled, [this] {
+    held_ = loop_.at(loop_.now() + modelled, [this] {
+      held_ = {};
       done report = std::move(done_);
       const completion r = std::move(result_);
       report(r);
     });
+  }
+  void drain() override {
+    loop_.cancel(std::exchange(held_, {}));
+    done_.reset();
   }
 
  private:
   reactor& loop_;
   done done_;
   completion result_;
+  timer_id held_;
 };
 
 }  // namespace fusionllm::inline v0

@@ -77,15 +77,20 @@ class engine {
         leader_(leader_of(g, plan_)),
         dispatcher_(program_, plan_, stage_, replica_),
         store_(g, plan_, options_.self, device.real, options_.seed),
-        compute_(g, plan_, program_, options_.self, device, options_.bounds, options_.seed, store_, options_.make_codec,
+        compute_(g_, plan_, program_, options_.self, device, options_.bounds, options_.seed, store_, options_.make_codec,
                  dispatcher_.slots()) {
     for (const auto& replicas : plan_.peers) members_.insert(members_.end(), replicas.begin(), replicas.end());
     summaries_.resize(members_.size());
     has_summary_.assign(members_.size(), 0);
   }
+  ~engine() { queue_.drain(); }
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
 
-  /// Begins a step, which must be next_step(). `data` must stay until on_step. Messages that came early count now.
+  /// Begins a step, which must be next_step(), unless one is under way. `data` must stay until on_step. Messages that
+  /// came early count now. Errors: model, for a batch beyond the bounds.
   void start(const step_data& data) {
+    check_data(data);
     data_ = &data;
     phase_ = phase::tasks;
     began_ = loop_.now();
@@ -93,31 +98,35 @@ class engine {
     dispatcher_.begin_step();
     compute_.begin_step(data, loss_scale());
     for (const auto& s : stored_)
-      if (s.header.step == step_ && is_tensor(s.header.kind)) dispatcher_.arrived(int(s.header.edge), int(s.header.micro_batch));
+      if (s.whole && s.header.step == step_ && is_tensor(s.header.kind)) dispatcher_.arrived(int(s.header.edge), int(s.header.micro_batch));
     pump();
   }
 
-  /// Memory for a message that begins to arrive. Errors: protocol, for what this peer cannot expect now.
+  /// Memory for a message that begins to arrive. Errors: protocol, for what this peer cannot expect now; nothing is
+  /// allocated then.
   std::span<std::byte> place(const frame_header& h) {
     check_header(h);
+    if (find_same(h)) came_twice(h);
+    if (h.total_length == 0) return {};
     const int b = buffers_.take(h.total_length);
     buffers_[b].resize(h.total_length);
+    stored_.push_back({h, b, false});
     return buffers_[b];
   }
-  /// A whole message is in the memory that place() gave (or elsewhere: then it is copied). Errors: protocol.
+  /// A whole message is in the memory that place() gave, or elsewhere: then it is copied. Errors: protocol.
   void deliver(const frame_header& h, std::span<const std::byte> payload) {
     check_header(h);
-    int b = payload.empty() ? -1 : buffers_.find(payload);
-    if (b < 0) {
-      b = buffers_.take(payload.size());
-      buffers_[b].assign(payload.begin(), payload.end());
+    if (payload.size() != h.total_length)
+      fail(errc::protocol, title(h.source), " announced ", h.total_length, " bytes and sent ", payload.size());
+    if (h.kind == summary_kind) step_summary::check(payload);
+    if (stored_message* s = find_same(h)) {
+      if (s->whole || payload.data() != buffers_[s->buffer].data()) came_twice(h);
+      s->whole = true;
+    } else {
+      const int b = payload.empty() ? -1 : buffers_.take(payload.size());
+      if (b >= 0) buffers_[b].assign(payload.begin(), payload.end());
+      stored_.push_back({h, b, true});
     }
-    for (const auto& s : stored_)
-      if (s.header.kind == h.kind && s.header.step == h.step && s.header.edge == h.edge &&
-          s.header.micro_batch == h.micro_batch && s.header.source == h.source)
-        fail(errc::protocol, "message of kind ", int(h.kind), ", edge ", h.edge, ", micro-batch ", h.micro_batch, ", step ",
-             h.step, " came twice from peer ", h.source);
-    stored_.push_back({h, b});
     ++progress_;
     if (phase_ == phase::idle || h.step != step_) return;
     if (is_tensor(h.kind)) dispatcher_.arrived(int(h.edge), int(h.micro_batch));
@@ -125,7 +134,8 @@ class engine {
   }
   /// A message that was placed will not come after all.
   void abandon(std::span<const std::byte> memory) {
-    if (const int b = buffers_.find(memory); b >= 0) buffers_.give_back(b);
+    for (auto& s : stored_)
+      if (!s.whole && buffers_[s.buffer].data() == memory.data()) return drop(&s);
   }
   void sent(u64 tag) { buffers_.give_back(int(tag)); }
 
@@ -150,28 +160,28 @@ class engine {
     if (phase_ == phase::tasks) {
       if (const auto b = dispatcher_.blocked_on_edge()) {
         const edge& e = program_.edges[std::size_t(b->task)];
-        s << title(plan_.peer_of(e.from, b->micro_batch)) << " for the "
+        s << title(u64(plan_.peer_of(e.from, b->micro_batch))) << " for the "
           << (e.kind == edge_kind::activation ? "activation" : "cotangent") << " of node " << e.node << " ("
           << g_.nodes[std::size_t(e.node)].scope.view() << ' ' << g_.nodes[std::size_t(e.node)].op->name
           << "), micro-batch " << b->micro_batch;
       }
     } else if (phase_ == phase::chain) {
-      s << title(previous_replica()) << " for gradients of its replica";
+      s << title(u64(previous_replica())) << " for gradients of its replica";
     } else if (phase_ == phase::totals) {
       for (const auto& x : store_.parameters())
         if (const int from = missing_total(x); from >= 0) {
-          s << title(from) << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
+          s << title(u64(from)) << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
           break;
         }
     } else if (phase_ == phase::verdict) {
-      if (options_.self != leader_) s << title(leader_) << ", the leader, for its verdict";
+      if (options_.self != leader_) s << title(u64(leader_)) << ", the leader, for its verdict";
       else
         for (std::size_t i = 0; i < members_.size(); ++i)
-          if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << title(members_[i]) << " for its summary";
+          if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << title(u64(members_[i])) << " for its summary";
     } else {
       for (const auto& x : store_.parameters())
         if (!x.primary && !find(frame_kind::parameter, u32(x.parameter), 0)) {
-          s << title(owners_[std::size_t(x.parameter)].primary) << " for new values of "
+          s << title(u64(owners_[std::size_t(x.parameter)].primary)) << " for new values of "
             << g_.params[std::size_t(x.parameter)].path.view();
           break;
         }
@@ -184,13 +194,14 @@ class engine {
   enum class phase { idle, tasks, chain, totals, verdict, weights, failed };
   struct stored_message {
     frame_header header;
-    int buffer;
+    int buffer;  ///< -1: an empty payload
+    bool whole;  ///< else it is still arriving
   };
 
   static bool is_tensor(frame_kind k) { return k == frame_kind::activation || k == frame_kind::cotangent; }
 
-  std::string title(int peer) const {
-    return options_.names.empty() ? "peer " + std::to_string(peer) : options_.names[std::size_t(peer)];
+  std::string title(u64 peer) const {
+    return peer < options_.names.size() ? options_.names[std::size_t(peer)] : "peer " + std::to_string(peer);
   }
   int replica_index() const {
     const auto& r = plan_.peers[std::size_t(stage_)];
@@ -210,55 +221,102 @@ class engine {
     return n ? 1.0 / double(n) : 0.0;
   }
 
+  void check_data(const step_data& data) const {
+    const i64 most = options_.bounds.batch * plan_.micro_batches;
+    if (data.rows < 0 || data.rows > most || data.time < 1 || data.time > options_.bounds.time)
+      fail(errc::model, "a batch of ", data.rows, " rows of ", data.time, ", this peer has memory for at most ", most, " of ",
+           options_.bounds.time);
+    if (data.step != step_) fail(errc::internal, "step ", data.step, " was started, the next one is ", step_);
+  }
+
+  // --- what may arrive. Every message has one source, one place in the step and one largest length.
   void check_header(const frame_header& h) const {
     if (h.step != step_ && h.step != step_ + 1)
-      fail(errc::protocol, "peer ", h.source, " sends step ", h.step, ", expected ", step_, " or ", step_ + 1);
-    if (h.epoch != options_.epoch) fail(errc::protocol, "peer ", h.source, " works on plan ", h.epoch, ", expected ", options_.epoch);
-    u64 limit = 0;
-    int source = -1;
-    if (is_tensor(h.kind)) {
-      if (h.edge >= program_.edges.size() || h.micro_batch >= u32(plan_.micro_batches))
-        fail(errc::protocol, "peer ", h.source, " sends edge ", h.edge, ", micro-batch ", h.micro_batch, "; this plan has ",
-             program_.edges.size(), " edges and ", plan_.micro_batches, " micro-batches");
-      const edge& e = program_.edges[h.edge];
-      if ((e.kind == edge_kind::activation) != (h.kind == frame_kind::activation) ||
-          plan_.peer_of(e.to, int(h.micro_batch)) != options_.self)
-        fail(errc::protocol, "peer ", h.source, " sends edge ", h.edge, ", which does not lead here");
-      source = plan_.peer_of(e.from, int(h.micro_batch));
-      limit = u64(compute_.max_frame_bytes(int(h.edge), options_.bounds));
-    } else if (h.kind == frame_kind::gradient || h.kind == frame_kind::parameter) {
-      if (h.edge >= g_.params.size()) fail(errc::protocol, "peer ", h.source, " sends parameter ", h.edge, " of ", g_.params.size());
-      limit = parameter_bytes(int(h.edge));
-      if (h.total_length != limit)
-        fail(errc::protocol, "peer ", h.source, " sends ", h.total_length, " bytes for parameter ",
-             g_.params[h.edge].path.view(), ", expected ", limit);
-    } else if (h.kind == summary_kind) {
-      limit = 8 + 12 * (g_.params.size() + u64(plan_.micro_batches));
+      fail(errc::protocol, title(h.source), " sends step ", h.step, ", expected ", step_, " or ", step_ + 1);
+    if (h.epoch != options_.epoch) fail(errc::protocol, title(h.source), " works on plan ", h.epoch, ", expected ", options_.epoch);
+    if (is_tensor(h.kind)) check_tensor(h);
+    else if (h.kind == frame_kind::gradient || h.kind == frame_kind::parameter) check_parameter(h);
+    else if (h.kind == summary_kind) {
+      const bool member = std::find(members_.begin(), members_.end(), int(h.source)) != members_.end();
+      if (options_.self != leader_ || int(h.source) == leader_ || !member || h.edge || h.micro_batch) unexpected(h, "a summary");
+      check_length(h, step_summary::bytes(g_.params.size() + std::size_t(plan_.micro_batches)));
     } else if (h.kind == verdict_kind) {
-      limit = step_verdict::bytes;
-      source = leader_;
+      if (options_.self == leader_ || int(h.source) != leader_ || h.edge || h.micro_batch) unexpected(h, "a verdict");
+      check_length(h, step_verdict::bytes, step_verdict::bytes);
+    } else fail(errc::protocol, title(h.source), " sends a message of unknown kind ", int(h.kind));
+  }
+  void check_tensor(const frame_header& h) const {
+    if (h.edge >= program_.edges.size() || h.micro_batch >= u32(plan_.micro_batches))
+      fail(errc::protocol, title(h.source), " sends edge ", h.edge, ", micro-batch ", h.micro_batch, "; this plan has ",
+           program_.edges.size(), " edges and ", plan_.micro_batches, " micro-batches");
+    const edge& e = program_.edges[h.edge];
+    if ((e.kind == edge_kind::activation) != (h.kind == frame_kind::activation) ||
+        plan_.peer_of(e.to, int(h.micro_batch)) != options_.self || plan_.peer_of(e.from, int(h.micro_batch)) != int(h.source))
+      unexpected(h, "a tensor");
+    const codec* c = compute_.codec_of_edge(int(h.edge));
+    if (h.codec != c->wire_id())
+      fail(errc::protocol, title(h.source), " sends edge ", h.edge, " by codec ", h.codec, ", expected ", int(c->wire_id()), " (", c->label(), ')');
+    check_length(h, u64(compute_.max_frame_bytes(int(h.edge), options_.bounds)));
+  }
+  void check_parameter(const frame_header& h) const {
+    if (h.edge >= g_.params.size()) fail(errc::protocol, title(h.source), " sends parameter ", h.edge, " of ", g_.params.size());
+    const parameter_owners& o = owners_[h.edge];
+    const bool primary = o.primary == options_.self;
+    if (h.kind == frame_kind::parameter) {
+      const bool held = std::find(o.holders.begin(), o.holders.end(), options_.self) != o.holders.end();
+      if (h.micro_batch || primary || !held || int(h.source) != o.primary) unexpected(h, "a parameter");
     } else {
-      fail(errc::protocol, "peer ", h.source, " sends a message of unknown kind ", int(h.kind));
+      const std::size_t u = h.micro_batch / 2;
+      const bool total = h.micro_batch % 2;
+      if (u >= o.uses.size()) unexpected(h, "a gradient");
+      const bool due = total ? primary && !total_is_here(o, int(u)) && int(h.source) == plan_.peers[std::size_t(o.stages[u])].back()
+                             : o.stages[u] == stage_ && replica_ > 0 && int(h.source) == previous_replica();
+      if (!due) unexpected(h, "a gradient");
     }
-    if (h.total_length > limit)
-      fail(errc::protocol, "peer ", h.source, " sends ", h.total_length, " bytes in a message of at most ", limit);
-    if (source >= 0 && int(h.source) != source)
-      fail(errc::protocol, "peer ", h.source, " sends what peer ", source, " should");
+    check_length(h, parameter_bytes(int(h.edge)), parameter_bytes(int(h.edge)));
+  }
+  void check_length(const frame_header& h, u64 most, u64 least = 0) const {
+    if (h.total_length < least || h.total_length > most)
+      fail(errc::protocol, title(h.source), " sends ", h.total_length, " bytes in a message of kind ", int(h.kind), ", edge ", h.edge,
+           ", expected ", least == most ? "" : "at most ", most);
+  }
+  [[noreturn]] void unexpected(const frame_header& h, const char* what) const {
+    fail(errc::protocol, title(h.source), " sends ", what, " (edge ", h.edge, ", part ", h.micro_batch, ") to ",
+         title(u64(options_.self)), ", which this plan does not have it send there");
+  }
+  [[noreturn]] void came_twice(const frame_header& h) const {
+    fail(errc::protocol, title(h.source), " sends a message of kind ", int(h.kind), ", edge ", h.edge, ", part ", h.micro_batch,
+         ", step ", h.step, " twice");
   }
 
   // --- messages at hand
   stored_message* find(frame_kind kind, u32 edge, u32 micro_batch) {
     for (auto& s : stored_)
-      if (s.header.kind == kind && s.header.step == step_ && s.header.edge == edge && s.header.micro_batch == micro_batch)
+      if (s.whole && s.header.kind == kind && s.header.step == step_ && s.header.edge == edge && s.header.micro_batch == micro_batch)
+        return &s;
+    return nullptr;
+  }
+  /// What has the place of `h`, whole or not.
+  stored_message* find_same(const frame_header& h) {
+    for (auto& s : stored_)
+      if (s.header.kind == h.kind && s.header.step == h.step && s.header.edge == h.edge &&
+          s.header.micro_batch == h.micro_batch && s.header.source == h.source)
         return &s;
     return nullptr;
   }
   const stored_message* find(frame_kind kind, u32 edge, u32 micro_batch) const {
     return const_cast<engine*>(this)->find(kind, edge, micro_batch);
   }
-  const_byte_span bytes_of(const stored_message& s) { return buffers_[s.buffer]; }
+  const_byte_span bytes_of(const stored_message& s) { return s.buffer < 0 ? const_byte_span{} : const_byte_span(buffers_[s.buffer]); }
+  void release(int buffer) {
+    if (buffer >= 0) buffers_.give_back(buffer);
+  }
   void drop(stored_message* s) {
-    buffers_.give_back(s->buffer);
+    release(s->buffer);
+    forget(s);
+  }
+  /// The buffer stays taken.
+  void forget(stored_message* s) {
     *s = stored_.back();
     stored_.pop_back();
   }
@@ -321,8 +379,12 @@ class engine {
       ++progress_;
       computed_ += c.measured;
       if (c.failure) return fail_with(c.failure);
-      then();
-      pump();
+      try {
+        then();
+        pump();
+      } catch (...) {
+        fail_with(std::current_exception());
+      }
     });
   }
   void fail_with(const std::exception_ptr& e) {
@@ -352,8 +414,7 @@ class engine {
                                u32(e), u32(running_.micro_batch));
       in_.push_back(bytes_of(*s));
       in_buffers_.push_back(s->buffer);
-      *s = stored_.back();
-      stored_.pop_back();
+      forget(s);
     }
     out_.clear();
     out_buffers_.clear();
@@ -370,7 +431,7 @@ class engine {
 
   void finish_task() {
     const task& t = program_.tasks[std::size_t(running_.task)];
-    for (int b : in_buffers_) buffers_.give_back(b);
+    for (int b : in_buffers_) release(b);
     for (std::size_t i = 0; i < t.sends.size(); ++i) {
       const edge& e = program_.edges[std::size_t(t.sends[i])];
       const int to = plan_.peer_of(e.to, running_.micro_batch);
@@ -456,27 +517,28 @@ class engine {
   }
   void finish_totals() {
     phase_ = phase::verdict;
-    if (options_.self == leader_) return take_summary(options_.self, summary_);
-    const int b = buffers_.take(64);
+    if (options_.self == leader_) {
+      summary_of(leader_) = summary_;
+      return;
+    }
+    const int b = buffers_.take(step_summary::bytes(summary_.squares.size() + summary_.losses.size()));
     summary_.encode(buffers_[b]);
     send_buffer(leader_, header(summary_kind, leader_, 0, 0), b, buffers_[b].size());
   }
 
   // --- the leader
-  void take_summary(int from, const step_summary& s) {
-    for (std::size_t i = 0; i < members_.size(); ++i)
-      if (members_[i] == from) {
-        summaries_[i] = s;
-        has_summary_[i] = 1;
-      }
+  /// Where the summary of a member goes, which it then has.
+  step_summary& summary_of(int member) {
+    const auto i = std::size_t(std::find(members_.begin(), members_.end(), member) - members_.begin());
+    has_summary_[i] = 1;
+    return summaries_[i];
   }
+  /// False while summaries are missing.
   bool judge() {
     for (std::size_t i = stored_.size(); i-- > 0;) {
       stored_message& s = stored_[i];
-      if (s.header.kind != summary_kind || s.header.step != step_) continue;
-      step_summary received;
-      received.decode(bytes_of(s));
-      take_summary(int(s.header.source), received);
+      if (!s.whole || s.header.kind != summary_kind || s.header.step != step_) continue;
+      summary_of(int(s.header.source)).decode(bytes_of(s));
       drop(&s);
     }
     for (u8 has : has_summary_)
@@ -564,6 +626,8 @@ class engine {
   }
 
   void finish_step() {
+    for (const auto& s : stored_)
+      if (s.header.step == step_) came_twice(s.header);  // everything that this step has a use for is gone
     step_report r;
     r.step = step_;
     r.verdict = verdict_;

@@ -28,8 +28,9 @@ struct step_summary {
   std::vector<summand> squares;  ///< by parameter
   std::vector<summand> losses;   ///< by micro-batch
 
+  static constexpr std::size_t bytes(std::size_t values) { return 8 + 12 * values; }
   void encode(std::vector<std::byte>& out) const {
-    out.resize(8 + 12 * (squares.size() + losses.size()));
+    out.resize(bytes(squares.size() + losses.size()));
     std::byte* p = out.data();
     store_little(p, u32(squares.size()));
     store_little(p + 4, u32(losses.size()));
@@ -41,12 +42,17 @@ struct step_summary {
         p += 12;
       }
   }
-  /// Errors: protocol.
-  void decode(std::span<const std::byte> in) {
+  /// Errors: protocol, for bytes that are not a summary.
+  static void check(std::span<const std::byte> in) {
     if (in.size() < 8) fail(errc::protocol, "a step summary has ", in.size(), " bytes, expected 8 or more");
     const u64 n = load_little<u32>(in.data()), m = load_little<u32>(in.data() + 4);
     if (in.size() != 8 + 12 * (n + m))
       fail(errc::protocol, "a step summary of ", n, " + ", m, " values has ", in.size(), " bytes, expected ", 8 + 12 * (n + m));
+  }
+  /// Errors: protocol.
+  void decode(std::span<const std::byte> in) {
+    check(in);
+    const u64 n = load_little<u32>(in.data()), m = load_little<u32>(in.data() + 4);
     const std::byte* p = in.data() + 8;
     for (auto [list, count] : {std::pair{&squares, n}, std::pair{&losses, m}}) {
       list->clear();

@@ -37,7 +37,8 @@ class parameter_store {
     const auto& replicas = p.peers[std::size_t(stage)];
     groups_ = p.groups / int(replicas.size());
     of_parameter_.assign(g.params.size(), -1);
-    for (std::size_t i = 0; i < owners.size(); ++i) add(g, owners[i], int(i), stage, self);
+    of_use_.assign(g.nodes.size() * max_params, -1);
+    for (std::size_t i = 0; i < owners.size(); ++i) add(owners[i], int(i), stage, self);
     allocate(g);
     for (auto& x : parameters_) {
       const parameter_info& info = g.params[std::size_t(x.parameter)];
@@ -54,23 +55,25 @@ class parameter_store {
     const int i = of_parameter_[std::size_t(parameter)];
     return i < 0 ? nullptr : &parameters_[std::size_t(i)];
   }
+  /// Null if this peer's stage has no such use.
   local_use* find_use(use where) {
-    for (auto& u : uses_)
-      if (u.where == where) return &u;
-    return nullptr;
+    const int i = of_use_[use_place(where)];
+    return i < 0 ? nullptr : &uses_[std::size_t(i)];
   }
   u64 bytes() const { return block_.size(); }
 
  private:
-  void add(const graph_view& g, const parameter_owners& o, int parameter, int stage, int self) {
+  static std::size_t use_place(use where) { return std::size_t(where.node) * max_params + std::size_t(where.slot); }
+
+  void add(const parameter_owners& o, int parameter, int stage, int self) {
     bool mine = false;
     for (std::size_t u = 0; u < o.uses.size(); ++u) {
       if (o.stages[u] != stage) continue;
       mine = true;
+      of_use_[use_place(o.uses[u])] = int(uses_.size());
       uses_.push_back({parameter, int(u), o.uses[u], std::vector<std::byte*>(std::size_t(groups_))});
     }
     if (!mine) return;
-    (void)g;
     of_parameter_[std::size_t(parameter)] = int(parameters_.size());
     parameters_.push_back({parameter, o.primary == self, nullptr, nullptr, nullptr, nullptr});
   }
@@ -105,6 +108,7 @@ class parameter_store {
   std::vector<local_parameter> parameters_;
   std::vector<local_use> uses_;
   std::vector<int> of_parameter_;
+  std::vector<int> of_use_;  ///< by (node, slot)
 };
 
 }  // namespace fusionllm::inline v0

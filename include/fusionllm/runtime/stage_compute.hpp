@@ -240,14 +240,27 @@ class stage_compute {
   void decode(int id, const_byte_span frame) {
     const edge& e = prog_.edges[std::size_t(id)];
     const tensor_ref x = tensor_of(e);
-    codecs_[std::size_t(id)]->decode(frame, tensor_out{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e),
-                                     e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
+    try {
+      codecs_[std::size_t(id)]->decode(frame, tensor_out{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e),
+                                       e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
+    } catch (const error& why) {
+      explain(e, "received from peer ", p_.peer_of(e.from, micro_batch_), why);
+    }
+  }
+  [[noreturn]] void explain(const edge& e, const char* how, int peer, const error& why) const {
+    const node& o = g_.nodes[std::size_t(e.node)];
+    fail(why.code(), "the ", e.kind == edge_kind::activation ? "output" : "cotangent", " of node ", e.node, " (", o.scope.view(), ' ',
+         o.op->name, "), ", how, peer, " in step ", data_->step, ", micro-batch ", micro_batch_, ": ", why.what());
   }
   void encode(int id, std::vector<std::byte>& frame) {
     const edge& e = prog_.edges[std::size_t(id)];
     const tensor_ref x = tensor_of(e);
-    codecs_[std::size_t(id)]->encode(tensor_in{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e), frame,
-                                     e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
+    try {
+      codecs_[std::size_t(id)]->encode(tensor_in{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e), frame,
+                                       e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
+    } catch (const error& why) {
+      explain(e, "to be sent to peer ", p_.peer_of(e.to, micro_batch_), why);
+    }
   }
 
   const graph_view& g_;
