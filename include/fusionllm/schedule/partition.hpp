@@ -46,7 +46,7 @@ class partitioner {
  public:
   constexpr explicit partitioner(const partition_problem& p)
       : p_(p), cuts_(std::size_t(p.cuts)), end_(p.tail < 0 ? p.cuts - 1 : p.tail) {
-    weight_.resize(cuts_);
+    weight_.assign(cuts_, 0);  // resize is not constexpr with clang 14
     for (std::size_t c = 0; c < cuts_; ++c) weight_[c] = p.fixed_bytes[c] + i64(p.slots) * p.slot_bytes[c];
     int kinds = 0;
     for (int k : p.kind) kinds = k + 1 > kinds ? k + 1 : kinds;
