@@ -23,7 +23,7 @@ inline std::string text_of(const extents& e) {
 }
 
 /// Three digits and a prefix: 1.23 G.
-inline std::string scaled(u64 n) {
+inline std::string with_prefix(u64 n) {
   constexpr const char* prefix[] = {"", " k", " M", " G", " T", " P", " E"};
   if (n < 1000) return std::to_string(n);
   int p = 0;
@@ -90,8 +90,8 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
     for (int p : n.params)
       if (p >= 0) count += g.params[std::size_t(p)].count();
     rows.push_back({std::to_string(i), detail::operator_text(n), std::string(n.scope.view()), inputs,
-                    detail::text_of(n.out), count ? detail::scaled(count) : "", detail::scaled(c.flops_forward),
-                    detail::scaled(c.output_bytes), detail::output_names(g, i)});
+                    detail::text_of(n.out), count ? detail::with_prefix(count) : "", detail::with_prefix(c.flops_forward),
+                    detail::with_prefix(c.output_bytes), detail::output_names(g, i)});
   }
   std::vector<std::size_t> width(head.size(), 0);
   for (const auto& r : rows)
@@ -107,7 +107,7 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
     text += line + "\n";
   }
   return text + std::to_string(g.size()) + " nodes, " + std::to_string(g.params.size()) + " parameter tensors, " +
-         std::to_string(parameters) + " parameters, " + detail::scaled(training_flops(g, s)) +
+         std::to_string(parameters) + " parameters, " + detail::with_prefix(training_flops(g, s)) +
          "flop a training micro-batch of " + std::to_string(s.batch) + " x " + std::to_string(s.time) + "\n";
 }
 

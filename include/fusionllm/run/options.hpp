@@ -7,12 +7,12 @@
 namespace fusionllm::inline v0 {
 
 struct command_options {
-  std::string config;
+  std::string config{};
   bool json = false;
   bool quiet = false;
-  std::string listen;
-  std::string output;
-  std::string checkpoint;
+  std::string listen{};
+  std::string output{};
+  std::string checkpoint{};
   std::string format = "text";
   std::string prompt = "\n";
   i64 length = 200;

@@ -9,6 +9,9 @@
 #include "config_file.hpp"
 #include "evaluate.hpp"
 #include "generate.hpp"
+#include "graph.hpp"
+#include "local.hpp"
+#include "plan.hpp"
 #include "train.hpp"
 #include "usage.hpp"
 
@@ -18,9 +21,15 @@ namespace detail {
 
 inline int dispatch(const command_call& call, std::string_view command) {
   if (command == "train") return train_command(call);
+  if (command == "local") return local_command(call);
+  if (command == "broker") return broker_command(call);
+  if (command == "peer") return peer_command(call);
+  if (command == "plan") return plan_command(call);
+  if (command == "simulate") return simulate_command(call);
+  if (command == "graph") return graph_command(call);
   if (command == "generate") return generate_command(call);
   if (command == "evaluate") return evaluate_command(call);
-  fail(errc::usage, "'", command, "' is not in this version");
+  fail(errc::internal, "the command '", command, "' has no function");
 }
 
 /// Defaults, then the run folder's file (of a trained model), then --config, then the environment, then flags.

@@ -27,8 +27,10 @@ class run_folder {
     checkpoints_.prepare();
     const auto lasting = lasting_entries(c, data_digest);
     if (c.resume) expect(lasting);
+    else if (c.overwrite) remove_run();
     else if (!checkpoints_.steps().empty())
-      fail(errc::config, "run folder '", path_, "' holds checkpoints: go on from them with --resume, or give another folder");
+      fail(errc::config, "run folder '", path_, "' holds checkpoints: go on from them with --resume, remove them with --overwrite, or "
+           "give another folder");
     write("lasting.json", to_json(lasting));
     write("config.json", to_json(c));
   }
@@ -41,6 +43,11 @@ class run_folder {
     if (const auto slash = path.rfind('/'); slash != std::string::npos && slash > 0) make(path.substr(0, slash));
     if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
       fail(errc::resource, "cannot make run folder '", path, "': ", std::strerror(errno), ": give another with --run");
+  }
+
+  void remove_run() const {
+    for (u64 step : checkpoints_.steps()) ::unlink(checkpoints_.file_of(step).c_str());
+    ::unlink(metrics_file().c_str());
   }
 
   static std::string to_json(const run_config& c) { return fusionllm::to_json(c); }

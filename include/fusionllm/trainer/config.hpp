@@ -58,6 +58,7 @@ struct run_config {
   i64 checkpoint_interval = 0;
   i64 keep = 2;
   bool resume = false;
+  bool overwrite = false;
   i64 log_interval = 1;
   // network
   i64 peers = 1;
@@ -65,6 +66,7 @@ struct run_config {
   std::string announce{};
   std::string broker = "127.0.0.1:4000";
   std::string name{};
+  i64 rank = 0;
   std::string run_id{};
   std::string token{};
   bool insecure_network = false;
@@ -184,6 +186,7 @@ constexpr auto make_config_fields() {
       folder_all.integer("checkpoint_interval", &c::checkpoint_interval, 0, many, "steps; 0: at the end"),
       folder.integer("keep", &c::keep, 1, 1'000'000, "checkpoints that are kept"),
       folder_all.flag("resume", &c::resume, "go on from the newest checkpoint of the run folder"),
+      folder.flag("overwrite", &c::overwrite, "begin anew in a run folder that holds a run, which is removed"),
       folder.integer("log_interval", &c::log_interval, 1, many, "steps between plain lines of progress"),
       network_all.integer("peers", &c::peers, 1, 4096, "peers of the run"),
       network.text("bind", &c::bind, "address to listen on; port 0: any"),

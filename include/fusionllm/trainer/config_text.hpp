@@ -104,6 +104,7 @@ inline void check(const run_config& c) {
   if (c.silence_timeout <= c.heartbeat)
     fail(errc::config, "silence_timeout is ", c.silence_timeout, " s, expected more than heartbeat = ", c.heartbeat, " s");
   if (c.resume && c.run.empty()) fail(errc::config, "resume is true without a run folder: say which with run");
+  if (c.resume && c.overwrite) fail(errc::config, "resume and overwrite are both true: a run goes on or begins anew");
   if (c.emulate && c.topology.empty())
     fail(errc::config, "emulate is true without a topology: say which file with topology");
 }

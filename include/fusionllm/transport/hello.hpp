@@ -12,7 +12,7 @@
 
 namespace fusionllm::inline v0 {
 
-/// One line of the configuration that all peers must share.
+/// One line of the configuration that all peers must share. A key that ends with '?' is compared where both have it.
 struct config_entry {
   std::string key, value;
   bool operator==(const config_entry&) const = default;
@@ -119,13 +119,14 @@ inline std::optional<std::string> difference(const hello& mine, const hello& the
   };
   for (const config_entry& e : mine.config) {
     const config_entry* other = find(theirs, e.key);
+    if (!other && e.key.ends_with('?')) continue;
     if (!other) return "configuration key '" + e.key + "' is '" + e.value + "' " + me + " and missing " + you;
     if (other->value != e.value)
       return "configuration key '" + e.key + "' is '" + printable(other->value) + "' " + you + " and '" +
              printable(e.value) + "' " + me + ": give every peer the same configuration";
   }
   for (const config_entry& e : theirs.config)
-    if (!find(mine, e.key))
+    if (!find(mine, e.key) && !e.key.ends_with('?'))
       return "configuration key '" + e.key + "' is '" + printable(e.value) + "' " + you + " and missing " + me;
   return std::nullopt;
 }
