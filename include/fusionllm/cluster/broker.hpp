@@ -294,18 +294,18 @@ class broker_node : private connection_handler {
   u64 slowest() const {
     u64 least = settings_.steps;
     for (u32 i = 0; i < peers_.size(); ++i)
-      if (works_[i]) least = std::min(least, peers_[i].done);
+      if (works_[i]) least = (std::min)(least, peers_[i].done);
     return least;
   }
   u64 next_boundary(u64 from) const {
     const u64 every = settings_.checkpoint_interval;
-    return every ? std::min(settings_.steps, (from / every + 1) * every) : settings_.steps;
+    return every ? (std::min)(settings_.steps, (from / every + 1) * every) : settings_.steps;
   }
   void advance() {
     const u64 done = slowest();
-    if (stopping_) boundary_ = std::min(boundary_, granted_);
+    if (stopping_) boundary_ = (std::min)(boundary_, granted_);
     if (done >= boundary_) return collect(done);
-    const u64 until = std::min(boundary_, done + steps_ahead);
+    const u64 until = (std::min)(boundary_, done + steps_ahead);
     if (until <= granted_) return;
     granted_ = until;
     for (auto& p : peers_)

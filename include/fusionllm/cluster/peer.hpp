@@ -334,7 +334,7 @@ class peer_node : private connection_handler, private engine_host {
 
   // --- waiting is bounded
   void watch() {
-    watchdog_ = loop_.after(std::min(settings_.step_timeout / 4, second), [this] { watch(); });
+    watchdog_ = loop_.after((std::min)(settings_.step_timeout / 4, second), [this] { watch(); });
     const u64 now = engine_ ? engine_->progress() + (engine_->idle() ? u64(loop_.now()) : 0) : 0;
     if (now != progress_ || !engine_) {
       progress_ = now;

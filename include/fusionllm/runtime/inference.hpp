@@ -27,9 +27,9 @@ class inference {
       const node_cost c = cost_of(g, i, bounds, size_of(device.real));
       values_[std::size_t(i)] = {c.output_bytes, i, i == target ? g.size() : i, 0};
       saved_[std::size_t(i)] = {c.saved_bytes, i, i, 0};
-      workspace = std::max(workspace, device.kernels[std::size_t(i)]->workspace_bytes(g.view(i, bounds)));
+      workspace = (std::max)(workspace, device.kernels[std::size_t(i)]->workspace_bytes(g.view(i, bounds)));
       for (int in : o.in)
-        if (in >= 0 && values_[std::size_t(in)].alive()) values_[std::size_t(in)].last = std::max(values_[std::size_t(in)].last, i);
+        if (in >= 0 && values_[std::size_t(in)].alive()) values_[std::size_t(in)].last = (std::max)(values_[std::size_t(in)].last, i);
     }
     std::vector<packed_value*> all;
     for (auto* list : {&values_, &saved_})

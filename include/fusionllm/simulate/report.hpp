@@ -84,7 +84,7 @@ inline std::string link_table(const step_profile& f, const plan& p, const replay
     if (c.codec != "none") codec += " " + decimal(i64(c.ratio * 1000 + 0.5), 1000, 1);
     t.row({std::to_string(l.from) + " -> " + std::to_string(l.to), decimal(i64(x.bytes_per_second) * 8, 1'000'000, 1),
            in_ms(x.latency), std::to_string(l.messages), in_kb(l.raw_bytes), in_kb(l.bytes),
-           decimal(i64(l.raw_bytes), i64(std::max(l.bytes, u64(1))), 2), decimal(l.busy, second, 3),
+           decimal(i64(l.raw_bytes), i64((std::max)(l.bytes, u64(1))), 2), decimal(l.busy, second, 3),
            decimal(l.busy, (std::max)(r.step, nanoseconds(1)), 2), codec});
   }
   return t.empty() ? "" : t.text();

@@ -194,7 +194,7 @@ class basic_trainer : private engine_host {
   void each_part(const bound_batch& b, const inference& i, F&& f) {
     std::vector<const void*> inputs(model_.graph.nodes.size());
     for (i64 row = 0; row < b.run.batch; row += i.bounds().batch) {
-      const sizes s{std::min(i.bounds().batch, b.run.batch - row), b.run.time};
+      const sizes s{(std::min)(i.bounds().batch, b.run.batch - row), b.run.time};
       for (const auto& e : b.inputs()) {
         const u64 stride = u64(model_.graph.nodes[std::size_t(e.node)].out.resolve({1, s.time}).count()) * size_of(e.input.type);
         inputs[std::size_t(e.node)] = static_cast<const std::byte*>(e.input.data) + u64(row) * stride;
