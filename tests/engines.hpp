@@ -73,12 +73,12 @@ struct token_batch {
 struct group_options {
   u64 seed = 7;          ///< of weights and dropout
   u64 delays = 1;        ///< of messages
+  bool same_delays = false;  ///< in every step
   int threads = 1;
   fl::sizes bounds{3, case_gpt::time};
   fl::optimizer_settings optimizer{};
   std::string codec{fl::no_compression::label};
   double ratio = 4;
-  int slots = 0;
   bool emulate = false;
 };
 
@@ -118,6 +118,7 @@ class engine_group {
 
   /// One step of all peers. Throws what a peer reported, or who waits for whom when nothing moves any more.
   const fl::step_report& step(const fl::step_data& d) {
+    if (options_.same_delays) counter_ = 0;
     for (auto& p : peers_) p->done = false;
     for (auto& p : peers_) p->engine->start(d);
     while (!failure_ && loop_.run_one(fl::reactor::forever)) {
