@@ -101,7 +101,7 @@ class peer_node : private connection_handler, private engine_host {
       if (o == &c) o = nullptr;
     if (ended_) return;
     if (is_broker(c)) return end(why.code() == errc::ok ? error(errc::peer_lost, "the broker ended the run: " + std::string(why.what())) : why);
-    if (finishing_) return;
+    if (finishing_ || why.code() == errc::ok) return;  // it heard of the end first
     break_off(error(why.code() == errc::ok ? errc::peer_lost : why.code(), options_.name + ": " + why.what()));
   }
   void on_rejected(const error&) override {}

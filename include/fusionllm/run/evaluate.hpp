@@ -2,6 +2,7 @@
 // `evaluate`: the loss of a trained model on the held-out part of the data, beside that of a bigram table.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "../trainer/bigram.hpp"
@@ -14,7 +15,8 @@ namespace fusionllm::inline v0 {
 inline int evaluate_command(const command_call& call) {
   const run_config& c = call.config;
   const auto data = open_data(call);
-  const i64 batches = data->validation_batches();
+  i64 batches = data->validation_batches();
+  if (c.validation_batches > 0) batches = (std::min)(batches, c.validation_batches);
   if (batches == 0) fail(errc::data, data->describe(), ": a tenth of it does not hold one sample; use more data");
   basic_trainer t(call.model, trainer_options_of(c));
   const std::string path = load_trained(call, t);

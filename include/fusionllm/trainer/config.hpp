@@ -169,7 +169,7 @@ constexpr auto make_config_fields() {
       data.text("token_format", &c::token_format, "of the data file", "bytes|uint16|uint32"),
       data.integer("stride", &c::stride, 1, many, "tokens between the starts of samples"),
       data_now.integer("validation_interval", &c::validation_interval, 0, many, "steps between held-out losses; 0: at the end"),
-      data_now.integer("validation_batches", &c::validation_batches, 0, 1 << 20, "batches of a held-out loss; 0: none"),
+      data_now.integer("validation_batches", &c::validation_batches, 0, 1 << 20, "batches of a held-out loss; 0: none (evaluate: all)"),
       plan.text("schedule", &c::schedule, "order of micro-batches", "gpipe|1f1b"),
       plan.text("scheduler", &c::scheduler, "who makes the plan; empty: the first compiled in"),
       plan_here.text("use", &c::use, "run the plan of this file"),
