@@ -61,16 +61,32 @@ struct kernel_table {
   bool adds_partial = false;                  ///< backward_input honours d_partial
 };
 
+namespace detail {
+template <class Op, class T>
+struct own_kernel {
+  static_assert(sizeof(Op) == 0,
+                "the device has no kernel for this operator, and the operator brings none (template <class T> struct kernel)");
+  using type = own_kernel;
+};
+template <class Op, class T>
+  requires requires { typename Op::template kernel<T>; }
+struct own_kernel<Op, T> {
+  using type = typename Op::template kernel<T>;
+};
+}  // namespace detail
+
 /// The functions of operator Op on Device. A device specializes it for the operators it has; the others come from the
 /// operator itself: `Op::template kernel<T>` in plain loops over the device's `real` type T.
 template <class Op, class Device>
-struct kernel : Op::template kernel<typename Device::real> {};
+struct kernel : detail::own_kernel<Op, typename Device::real>::type {};
 
 namespace detail {
 
 template <class K, class Op, class Device>
 constexpr kernel_table make_kernel_table() {
   using context = typename Device::context;
+  static_assert(requires(context& c, const kernel_args& a) { K::forward(c, a); },
+                "a kernel has a static void forward(context&, const kernel_args&)");
   kernel_table t;
   t.forward = [](device_context& c, const kernel_args& a) { K::forward(static_cast<context&>(c), a); };
   if constexpr (requires(context& c, const kernel_args& a) { K::backward_input(c, a); })

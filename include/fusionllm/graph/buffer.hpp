@@ -11,9 +11,10 @@ template <class T>
 class buffer {
  public:
   constexpr buffer() = default;
-  constexpr explicit buffer(std::size_t room) : data_(new T[room]{}) {}
+  // One more: nvcc's constant evaluation has no arrays of none.
+  constexpr explicit buffer(std::size_t room) : data_(new T[room + 1]{}) {}
   /// Full of `x`.
-  constexpr buffer(std::size_t size, T x) : data_(new T[size]{}), size_(size) {
+  constexpr buffer(std::size_t size, T x) : data_(new T[size + 1]{}), size_(size) {
     for (std::size_t i = 0; i < size; ++i) data_[i] = x;
   }
   constexpr ~buffer() { delete[] data_; }

@@ -213,7 +213,7 @@ constexpr void write_nodes(static_graph<N, P, O>& g, const trace& t, const arran
   }
   g.node_count = to;
   if (result >= 0) g.loss = number[result];
-  for (std::size_t k = 0; k < O; ++k) g.outputs[k].node = number[t.outputs[a.outputs[k]].node];
+  for (std::size_t k = 0; k < a.outputs.size(); ++k) g.outputs[k].node = number[t.outputs[a.outputs[k]].node];
 }
 
 // Names nodes' scopes, parameters, inputs and outputs, in their order.
@@ -239,7 +239,7 @@ constexpr void write_names(static_graph<N, P, O>& g, trace& t, const arrangement
     p.init = r.init;
     p.decays = r.decays;
   }
-  for (std::size_t k = 0; k < O; ++k) g.outputs[k].path = names.of_output(t.view(t.outputs[a.outputs[k]].name), k);
+  for (std::size_t k = 0; k < a.outputs.size(); ++k) g.outputs[k].path = names.of_output(t.view(t.outputs[a.outputs[k]].name), k);
 }
 
 }  // namespace detail

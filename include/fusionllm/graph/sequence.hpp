@@ -74,21 +74,28 @@ constexpr auto scoped(std::string_view n, F f) {
   return scoped_object<F>(f, n);
 }
 
+struct repeat_op;  // the name that errors show
+
 template <int N, operator_object F>
 struct repeat_object : operator_object_base {
   F f;
   std::string_view scope;
   constexpr repeat_object(F f_, std::string_view n) : f(f_), scope(n) {}
-  template <tensor_handle X>
-  constexpr X operator()(X x) const {
-    const auto before = x.g->enter(scope);
-    for (unsigned i = 0; i < unsigned(N); ++i) {
-      const auto inner = x.g->enter_index(i);
-      x = f(x);
-      x.g->leave(inner);
+  template <class E, class S, class G>
+  constexpr auto operator()(tensor<E, S, G> x) const {
+    using result = decltype(f(x));
+    if constexpr (!std::is_same_v<result, tensor<E, S, G>>)
+      return shape_mismatch<repeat_op, typename result::shape_type, S>{};
+    else {
+      const auto before = x.g->enter(scope);
+      for (unsigned i = 0; i < unsigned(N); ++i) {
+        const auto inner = x.g->enter_index(i);
+        x = f(x);
+        x.g->leave(inner);
+      }
+      x.g->leave(before);
+      return x;
     }
-    x.g->leave(before);
-    return x;
   }
 };
 /// N copies of `f` one after another; `f` must keep the shape.

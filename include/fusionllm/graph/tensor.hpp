@@ -39,10 +39,9 @@ template <i64 N>
 struct last_extent;
 template <i64 N>
 struct last_extent_divisible_by;
-template <class Element>
-struct elements_of;
 template <int Rank>
 struct rank_of;
+struct fixed_last_extent;
 
 /// Records operator Op with the given inputs; the way every operator object makes its result.
 template <class Op, class Element, class Shape, class Tracer>

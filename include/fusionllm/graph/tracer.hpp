@@ -153,6 +153,7 @@ class tracer : public trace {
   template <class Op>
   constexpr int push(element type, const extents& out, const std::array<int, max_inputs>& in,
                      const std::array<int, max_params>& with, const attributes& attr) {
+    static_assert(std::derived_from<Op, operator_base>, "an operator derives from fusionllm::operator_base");
     if constexpr (!std::is_same_v<Device, no_device> && !Op::placeholder)
       kernels_[counted().nodes] = Device::template kernels<Op>();
     return append(&traits_of<Op>, type, out, in, with, attr);

@@ -27,12 +27,15 @@ struct layer_norm_object : operator_object_base {
   }
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
-    const auto before = x.g->enter(scope);
-    const int w = x.g->add_parameter("weight", extents_of<shape<S::last>>(), ones, false);
-    const int b = x.g->add_parameter("bias", extents_of<shape<S::last>>(), zeros, false);
-    auto y = record<layer_norm_op, real, S>(x.g, from(x.id), {w, b}, {{}, epsilon});
-    x.g->leave(before);
-    return y;
+    if constexpr (S::last < 0) return shape_mismatch<layer_norm_op, S, fixed_last_extent>{};
+    else {
+      const auto before = x.g->enter(scope);
+      const int w = x.g->add_parameter("weight", extents_of<shape<S::last>>(), ones, false);
+      const int b = x.g->add_parameter("bias", extents_of<shape<S::last>>(), zeros, false);
+      auto y = record<layer_norm_op, real, S>(x.g, from(x.id), {w, b}, {{}, epsilon});
+      x.g->leave(before);
+      return y;
+    }
   }
 };
 inline constexpr layer_norm_object layer_norm{};

@@ -39,13 +39,15 @@ struct linear_object : operator_object_base {
 
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
-    static_assert(S::last > 0, "linear works on the last dimension, which must be fixed");
-    const auto before = x.g->enter(scope);
-    const int weight = x.g->add_parameter("weight", extents_of<shape<Out, S::last>>(), init, true);
-    const int bias = has_bias ? x.g->add_parameter("bias", extents_of<shape<Out>>(), zeros, false) : -1;
-    auto y = record<linear_op, real, with_last<S, Out>>(x.g, from(x.id), {weight, bias});
-    x.g->leave(before);
-    return y;
+    if constexpr (S::last < 0) return shape_mismatch<linear_op, S, fixed_last_extent>{};
+    else {
+      const auto before = x.g->enter(scope);
+      const int weight = x.g->add_parameter("weight", extents_of<shape<Out, S::last>>(), init, true);
+      const int bias = has_bias ? x.g->add_parameter("bias", extents_of<shape<Out>>(), zeros, false) : -1;
+      auto y = record<linear_op, real, with_last<S, Out>>(x.g, from(x.id), {weight, bias});
+      x.g->leave(before);
+      return y;
+    }
   }
 };
 template <i64 Out>
