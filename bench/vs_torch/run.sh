@@ -18,6 +18,7 @@ if ! "$python" -c 'import torch' 2>/dev/null; then
   echo "run.sh: $python has no torch; install it in a virtual environment and set PYTHON (pip install torch)" >&2
   exit 2
 fi
+[ ! -r /proc/loadavg ] || echo "load of the machine before: $(cut -d' ' -f1-3 /proc/loadavg) (figures of a busy one flatter whoever waits less)"
 lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 i=0
