@@ -59,7 +59,11 @@ struct sender : fl::connection_handler {
 /// A listening end on its own thread, and this end with an optional paced link to it.
 class two_ends {
  public:
-  two_ends(std::size_t frame_cap, fl::link_spec link) : there_(there_loop_, options("there", frame_cap)), here_(loop, options("here", frame_cap)), links_(loop), slow_(here_, links_) {
+  two_ends(std::size_t frame_cap, fl::link_spec link)
+      : there_(there_loop_, options("there", frame_cap)),
+        here_(loop, options("here", frame_cap)),
+        links_(loop),
+        slow_(here_, links_) {
     links_.set_default(link);
     const fl::address at = there_.listen({"127.0.0.1", 0}, echo_);
     thread_ = std::thread([this] { there_loop_.run(); });

@@ -38,7 +38,8 @@ inline std::vector<asio::ip::address> local_addresses(const std::string& name, s
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return {};
   for (const ifaddrs* i = list; i; i = i->ifa_next) {
-    if (names && names->find(i->ifa_name) == std::string::npos) *names += (names->empty() ? "" : ", ") + std::string(i->ifa_name);
+    if (names && names->find(i->ifa_name) == std::string::npos)
+      *names += (names->empty() ? "" : ", ") + std::string(i->ifa_name);
     if (!i->ifa_addr || (!name.empty() && name != i->ifa_name)) continue;
     endpoint e;
     if (i->ifa_addr->sa_family == AF_INET) {

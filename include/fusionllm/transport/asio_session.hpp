@@ -51,7 +51,6 @@ class asio_session final : public session {
                std::shared_ptr<const transport_options> options, session_owner& owner, connection_handler& h, side s,
                std::string where, std::string whom)
       : session(r, std::move(options), owner, h, s, std::move(where), std::move(whom)), stream_(io, context) {}
-  ~asio_session() override { loop().cancel(release_timer_); }
 
   asio::ip::tcp::socket& socket() { return stream_.socket(); }
 
@@ -61,7 +60,7 @@ class asio_session final : public session {
     socket().set_option(asio::ip::tcp::no_delay(true), ignored);
     socket().set_option(asio::socket_base::keep_alive(false), ignored);
     // What sits unsent in the kernel cannot be overtaken by a heartbeat.
-    const int unsent = 128 << 10;
+    const int unsent = 64 << 10;
     (void)setsockopt(socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     stream_.async_start(!accepted(), [self = myself()](const asio::error_code& failed) {
       if (self->is_ended()) return;
@@ -74,7 +73,8 @@ class asio_session final : public session {
  protected:
   bool carrier_ready() override {
     if (!paced_line()) return first_ == air_.size() && !writing_;
-    const u64 on_the_way = u64(latency() / microsecond) * (paced_line()->bits_per_second() / 8) / 1'000'000;
+    const u64 rate = paced_line()->bits_per_second();
+    const u64 on_the_way = rate == 0 ? 64 << 20 : u64(latency() / microsecond) * (rate / 8) / 1'000'000;
     return air_bytes_ < on_the_way + 2 * options().frames.frame_cap + (64 << 10);
   }
   void depart(outgoing_chunk&& c, nanoseconds, nanoseconds release) override {
@@ -86,6 +86,8 @@ class asio_session final : public session {
   void cut_off() override {
     asio::error_code ignored;
     socket().close(ignored);
+    if (release_timer_) loop().cancel(release_timer_);
+    release_timer_ = {};
   }
 
  private:

@@ -56,7 +56,7 @@ class basic_asio_tcp final : public transport, private detail::session_set {
 
   connection_ptr connect(dial d, connection_handler& h) override {
     auto s = std::make_shared<session_type>(reactor_.context(), context_, reactor_, options_, owner(), h,
-                                            detail::session::side::connecting, to_string(d.to), d.whom);
+                                            side::connecting, to_string(d.to), d.whom);
     add(s);
     s->expect_open(d.timeout, "its name was not resolved");
     auto c = std::make_shared<call>();
@@ -142,7 +142,7 @@ class basic_asio_tcp final : public transport, private detail::session_set {
   }
   void accept(const std::shared_ptr<listener>& l) {
     auto s = std::make_shared<session_type>(reactor_.context(), context_, reactor_, options_, owner(), *l->handler,
-                                            detail::session::side::accepting, std::string(), std::string());
+                                            side::accepting, std::string(), std::string());
     l->acceptor.async_accept(s->socket(), [this, l, s](const asio::error_code& failed) {
       if (!l->open) return;
       if (failed) return accept_later(l, failed);

@@ -142,7 +142,7 @@ class in_process final : public transport, private detail::session_set, private 
 
   connection_ptr connect(dial d, connection_handler& h) override {
     auto s = std::make_shared<detail::in_process_session>(network_, node_, options_, owner(), h,
-                                                          detail::session::side::connecting, d.to.host, d.to.port,
+                                                          side::connecting, d.to.host, d.to.port,
                                                           d.whom);
     add(s);
     s->expect_open(d.timeout, "no answer to the connection");
@@ -195,7 +195,7 @@ class in_process final : public transport, private detail::session_set, private 
     const auto it = listeners_.find(port);
     if (it == listeners_.end()) return false;
     auto s = std::make_shared<detail::in_process_session>(network_, node_, options_, owner(), *it->second,
-                                                          detail::session::side::accepting, from->node().name(),
+                                                          side::accepting, from->node().name(),
                                                           ++last_port_, std::string());
     s->join(from);
     from->join(s);

@@ -53,7 +53,9 @@ class line {
   nanoseconds duration(u64 bytes) const {
     if (bits_per_second_ == 0) return 0;
     const u64 bits = bytes * 8;
-    return nanoseconds(bits / bits_per_second_ * u64(second) + bits % bits_per_second_ * u64(second) / bits_per_second_);
+    const u64 whole = bits / bits_per_second_, rest = bits % bits_per_second_;
+    const u64 micro = rest * 1'000'000 / bits_per_second_, left = rest * 1'000'000 % bits_per_second_;
+    return nanoseconds(whole * u64(second) + micro * 1000 + left * 1000 / bits_per_second_);
   }
   nanoseconds busy() const { return busy_; }
   u64 bytes() const { return bytes_; }

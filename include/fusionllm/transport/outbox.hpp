@@ -10,7 +10,7 @@
 
 namespace fusionllm::inline v0 {
 
-/// Who goes first. Within `tensor` the smaller deadline, then the earlier send; bulk may wait for as long as tensors do.
+/// Who goes first. Within one level the smaller deadline, then the earlier send; bulk waits for as long as tensors do.
 enum class priority : u8 { control, tensor, bulk, last };
 
 /// A message to send: its payload is `owned`, or `parts` one after another, which must stay untouched until on_sent.

@@ -7,9 +7,11 @@
 
 #include <optional>
 
+#include "bounded_wait.hpp"
+#include "handshake.hpp"
 #include "inbox.hpp"
 #include "line.hpp"
-#include "transport.hpp"
+#include "stall_watch.hpp"
 
 namespace fusionllm::inline v0 {
 namespace detail {
@@ -30,10 +32,8 @@ class session_owner {
 
 class session : public connection, public line_user, public std::enable_shared_from_this<session> {
  public:
-  enum class side : u8 { connecting, accepting };
-
-  session(reactor& r, std::shared_ptr<const transport_options> options, session_owner& owner, connection_handler& h, side s,
-          std::string where, std::string whom)
+  session(reactor& r, std::shared_ptr<const transport_options> options, session_owner& owner,
+          connection_handler& h, side s, std::string where, std::string whom)
       : reactor_(r),
         shared_options_(std::move(options)),
         options_(*shared_options_),
@@ -42,8 +42,11 @@ class session : public connection, public line_user, public std::enable_shared_f
         side_(s),
         where_(std::move(where)),
         whom_(std::move(whom)),
+        handshake_(s, options_),
         outbox_(options_.version),
-        inbox_({options_.buffer_cap, options_.open_messages}) {}
+        inbox_({options_.buffer_cap, options_.open_messages}),
+        deadline_(r),
+        stall_(r, options_.stall_timeout) {}
   ~session() override { leave_line(); }
 
   // connection
@@ -68,10 +71,10 @@ class session : public connection, public line_user, public std::enable_shared_f
   void abort(errc code, std::string reason) override {
     if (state_ != state::ended) end(error(code, label() + ": closed by this side: " + reason));
   }
-  const hello& remote() const override { return remote_; }
+  const hello& remote() const override { return handshake_.remote(); }
   std::string label() const override {
-    if (!remote_.name.empty())
-      return (remote_.role.empty() ? "peer" : remote_.role) + " '" + remote_.name + "' (" + where_ + ")";
+    if (const hello& h = remote(); !h.name.empty())
+      return (h.role.empty() ? "peer" : h.role) + " '" + h.name + "' (" + where_ + ")";
     return whom_.empty() ? where_ : "'" + whom_ + "' (" + where_ + ")";
   }
   bool is_open() const override { return state_ == state::open; }
@@ -138,10 +141,7 @@ class session : public connection, public line_user, public std::enable_shared_f
   void established() {
     if (state_ != state::idle) return;
     state_ = state::greeting;
-    if (side_ == side::connecting) {
-      waiting_for_ = "it accepted the connection and sent no welcome";
-      greet(frame_kind::hello);
-    }
+    reply(handshake_.begin(announced()));
   }
   /// The carrier cannot go on. Ends the session, whatever its state.
   void lost(errc code, const std::string& reason) {
@@ -169,8 +169,12 @@ class session : public connection, public line_user, public std::enable_shared_f
     ++statistics_.frames_sent;
     statistics_.payload_sent += c.decoded.chunk_length;
     statistics_.wire_sent += c.bytes();
-    if (!line_) statistics_.busy_sending += now - last_out_;
-    last_out_ = now;
+    if (!line_) {
+      const nanoseconds took = now - stall_.last(stall_watch::direction::out);
+      statistics_.busy_sending += took;
+      adapt_chunk(took, c.decoded.chunk_length);
+    }
+    stall_.moved(stall_watch::direction::out, now);
     if (c.last) {
       ++statistics_.messages_sent;
       statistics_.raw_sent += c.decoded.raw_length;
@@ -178,7 +182,8 @@ class session : public connection, public line_user, public std::enable_shared_f
       if (c.decoded.kind == frame_kind::bye) {
         bye_left_ = true;
         const nanoseconds linger = opened_ ? second : 100 * millisecond;
-        set_deadline((std::min)(options_.close_timeout, linger), [this] { lost(errc::ok, "the end was not answered"); });
+        set_deadline((std::min)(options_.close_timeout, linger),
+                     [this] { lost(errc::ok, "the end was not answered"); });
         hang_up();
       } else if (c.decoded.kind >= frame_kind::application && handler_) {
         handler_->on_sent(*this, tag);
@@ -206,7 +211,7 @@ class session : public connection, public line_user, public std::enable_shared_f
       incoming_header_ = header;
       if (state_ == state::greeting && incoming_.kind >= frame_kind::application)
         fail(errc::protocol, "a frame of kind ", unsigned(incoming_.kind), " before the handshake was over");
-      last_in_ = reactor_.now();
+      stall_.moved(stall_watch::direction::in, reactor_.now());
       memory_ = inbox_.open(incoming_, [&](const frame_header& h) {
         return h.kind >= frame_kind::application ? handler_->place(*this, h) : byte_span{};
       });
@@ -220,7 +225,7 @@ class session : public connection, public line_user, public std::enable_shared_f
     if (state_ != state::greeting && state_ != state::open) return false;
     guarded([&] {
       verify_frame(incoming_header_, memory_);
-      last_in_ = reactor_.now();
+      stall_.moved(stall_watch::direction::in, reactor_.now());
       ++statistics_.frames_received;
       statistics_.payload_received += incoming_.chunk_length;
       statistics_.wire_received += frame_header_bytes + incoming_.chunk_length;
@@ -246,7 +251,7 @@ class session : public connection, public line_user, public std::enable_shared_f
  private:
   enum class state : u8 { idle, greeting, open, closing, ended };
   static constexpr u64 greeting_chunk = 4096;
-  static constexpr u64 least_chunk = 1024;
+  static constexpr u64 least_adapted_chunk = 8 << 10;
 
   static std::string in_seconds(nanoseconds t) {
     const i64 ms = t / millisecond;
@@ -271,7 +276,7 @@ class session : public connection, public line_user, public std::enable_shared_f
     while (!outbox_.empty() && carrier_ready()) launch(reactor_.now(), reactor_.now(), reactor_.now() + latency_);
   }
   void launch(nanoseconds start, nanoseconds left, nanoseconds release) {
-    if (in_flight_++ == 0) last_out_ = (std::max)(start, reactor_.now());
+    if (in_flight_++ == 0) stall_.moved(stall_watch::direction::out, (std::max)(start, reactor_.now()));
     depart(outbox_.take(chunk_), left, release);
     watch();
   }
@@ -286,26 +291,14 @@ class session : public connection, public line_user, public std::enable_shared_f
   }
 
   // handshake
-  void greet(frame_kind kind) {
-    hello mine = options_.self;
-    mine.frame_cap = options_.frames.frame_cap;
-    if (owner_ && mine.announce.empty()) mine.announce = owner_->announced(*this);
-    put(kind, encode(mine), priority::control);
+  void reply(handshake::answer a) {
+    if (a.say != frame_kind::application) put(a.say, std::move(a.payload), priority::control);
+    waiting_for_ = handshake_.missing();
+    if (a.open) open();
   }
-  void meet(const_byte_span payload) {
-    hello theirs = decode_hello(payload);
-    if (const auto differs = difference(options_.self, theirs)) fail(errc::handshake, *differs);
-    if (theirs.frame_cap < least_chunk)
-      fail(errc::handshake, "frame cap at '", theirs.name, "' is ", theirs.frame_cap, ", the least is ", least_chunk);
-    if (!theirs.announce.empty()) {
-      const std::size_t colon = where_.rfind(':');
-      check_announced(parse_address(theirs.announce), where_host(colon));
-    }
-    remote_ = std::move(theirs);
-    remote_.token.clear();
-  }
-  std::string_view where_host(std::size_t colon) const {
-    std::string_view host = std::string_view(where_).substr(0, colon);
+  std::string announced() { return owner_ ? owner_->announced(*this) : std::string(); }
+  std::string_view host() const {
+    std::string_view host = std::string_view(where_).substr(0, where_.rfind(':'));
     if (!host.empty() && host.front() == '[') host = host.substr(1, host.size() - 2);
     return host;
   }
@@ -316,34 +309,27 @@ class session : public connection, public line_user, public std::enable_shared_f
         fail(errc::protocol, "a frame of kind ", unsigned(h.kind), " after the handshake");
       return handler_->on_message(*this, h, payload);
     }
-    const bool accepts = side_ == side::accepting;
-    if (accepts && h.kind == frame_kind::hello && remote_.frame_cap == 0) {
-      meet(payload);
-      const std::string no = handler_->refusal(remote_);
-      if (!no.empty()) fail(errc::handshake, no);
-      waiting_for_ = "it sent its hello and did not confirm the welcome";
-      return greet(frame_kind::welcome);
-    }
-    if (accepts && h.kind == frame_kind::ready && remote_.frame_cap != 0) return open();
-    if (!accepts && h.kind == frame_kind::welcome) {
-      meet(payload);
-      put(frame_kind::ready, {}, priority::control);
-      return open();
-    }
-    fail(errc::protocol, "a frame of kind ", unsigned(h.kind), " out of turn in the handshake");
+    reply(handshake_.take(h.kind, payload, host(), announced(),
+                          [this](const hello& theirs) { return handler_->refusal(theirs); }));
   }
   void open() {
     state_ = state::open;
     opened_ = true;
-    clear_deadline();
+    deadline_.cancel();
     choose_chunk();
     if (owner_) owner_->opened(*this);
     handler_->on_open(*this);
   }
   void choose_chunk() {
-    if (remote_.frame_cap == 0 || state_ != state::open) return;
-    chunk_ = (std::min)(options_.frames.frame_cap, remote_.frame_cap);
-    if (line_) chunk_ = paced_chunk(line_->bits_per_second(), options_.chunk_time, chunk_);
+    if (state_ != state::open) return;
+    most_chunk_ = (std::min)(options_.frames.frame_cap, remote().frame_cap);
+    chunk_ = line_ ? paced_chunk(line_->bits_per_second(), options_.chunk_time, most_chunk_) : most_chunk_;
+  }
+  /// On a real slow link chunks shrink until one takes no longer than `chunk_time`, so that heartbeats get between.
+  void adapt_chunk(nanoseconds took, u64 length) {
+    if (state_ != state::open || length < chunk_) return;
+    if (took > options_.chunk_time) chunk_ = (std::max)(chunk_ / 2, (std::min)(least_adapted_chunk, most_chunk_));
+    else if (took < options_.chunk_time / 4) chunk_ = (std::min)(chunk_ * 2, most_chunk_);
   }
 
   // ends
@@ -383,53 +369,22 @@ class session : public connection, public line_user, public std::enable_shared_f
   // bounded waits
   template <class F>
   void set_deadline(nanoseconds timeout, F&& f) {
-    clear_deadline();
-    deadline_ = reactor_.after(timeout, [weak = weak_from_this(), run = std::forward<F>(f), this]() mutable {
-      if (const auto keep = weak.lock()) {
-        deadline_ = {};
-        run();
-      }
-    });
-  }
-  void clear_deadline() {
-    if (deadline_) reactor_.cancel(deadline_);
-    deadline_ = {};
+    deadline_.until(reactor_.now() + timeout, std::forward<F>(f));
   }
   void stop_timers() {
-    clear_deadline();
-    if (stall_) reactor_.cancel(stall_);
-    stall_ = {};
+    deadline_.cancel();
+    stall_.cancel();
   }
   void leave_line() {
     if (line_) line_->forget(*this);
   }
-  /// Keeps a timer while a frame or message is under way in either direction.
   void watch() {
-    const bool busy = state_ != state::ended && (in_flight_ != 0 || !inbox_.empty());
-    if (busy == bool(stall_)) return;
-    if (!busy) {
-      reactor_.cancel(stall_);
-      stall_ = {};
-      return;
-    }
-    arm_stall(reactor_.now() + options_.stall_timeout);
-  }
-  void arm_stall(nanoseconds when) {
-    stall_ = reactor_.at(when, [weak = weak_from_this(), this] {
-      if (const auto keep = weak.lock()) {
-        stall_ = {};
-        check_stall();
-      }
+    const bool ended = state_ == state::ended;
+    stall_.update(!ended && in_flight_ != 0, !ended && !inbox_.empty(), [this](stall_watch::direction d) {
+      const char* what = d == stall_watch::direction::out ? "took nothing of a frame for "
+                                                          : "sent nothing of an unfinished message for ";
+      lost(errc::timeout, what + in_seconds(stall_.bound()));
     });
-  }
-  void check_stall() {
-    const nanoseconds now = reactor_.now(), bound = options_.stall_timeout;
-    if (in_flight_ != 0 && now - last_out_ >= bound)
-      return lost(errc::timeout, "took nothing of a frame for " + in_seconds(bound));
-    if (!inbox_.empty() && now - last_in_ >= bound)
-      return lost(errc::timeout, "sent nothing of an unfinished message for " + in_seconds(bound));
-    const nanoseconds oldest = in_flight_ == 0 ? last_in_ : inbox_.empty() ? last_out_ : (std::min)(last_in_, last_out_);
-    if (in_flight_ != 0 || !inbox_.empty()) arm_stall(oldest + bound);
   }
 
   reactor& reactor_;
@@ -440,18 +395,19 @@ class session : public connection, public line_user, public std::enable_shared_f
   side side_;
   state state_ = state::idle;
   std::string where_, whom_, waiting_for_;
+  handshake handshake_;
   outbox outbox_;
   inbox inbox_;
-  hello remote_;
   std::optional<error> why_;
   connection_statistics statistics_;
   std::shared_ptr<line> line_;
   nanoseconds latency_ = 0;
-  u64 chunk_ = greeting_chunk;
+  u64 chunk_ = greeting_chunk, most_chunk_ = greeting_chunk;
   std::size_t in_flight_ = 0;
   bool bye_left_ = false, blocked_ = false, opened_ = false;
-  nanoseconds last_out_ = 0, last_in_ = 0, ready_since_ = 0;
-  timer_id deadline_, stall_;
+  nanoseconds ready_since_ = 0;
+  bounded_wait deadline_;
+  stall_watch stall_;
   frame_header incoming_;
   encoded_header incoming_header_{};
   byte_span memory_;

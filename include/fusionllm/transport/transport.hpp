@@ -19,8 +19,10 @@
 //   fl::asio_reactor loop;                                                // or fl::virtual_network's nodes
 //   fl::asio_tcp tcp(loop, {.self = {.run = "r", .token = "t", .name = "a"}});
 //   fl::address bound = tcp.listen(fl::parse_address("127.0.0.1:0"), handler);
-//   auto c = tcp.connect({.to = fl::parse_address("127.0.0.1:4000"), .whom = "broker", .timeout = 5 * fl::second}, handler);
+//   auto c = tcp.connect({.to = fl::parse_address("127.0.0.1:4000"), .whom = "broker"}, handler);
 //   loop.run();
+//
+// A connection, and what holds one, must not outlive the reactor. A transport that goes ends its connections silently.
 #pragma once
 
 #include <memory>
@@ -114,7 +116,7 @@ struct transport_options {
   u64 buffer_cap = 16 << 20;                 ///< bytes of unfinished messages without memory, per connection
   std::size_t open_messages = 256;           ///< unfinished messages, per connection
   std::size_t send_queue = 65536;            ///< messages, per connection
-  nanoseconds chunk_time = 20 * millisecond; ///< longest chunk on a paced line
+  nanoseconds chunk_time = 20 * millisecond; ///< chunks are cut so that one takes no longer
   nanoseconds handshake_timeout = 900 * millisecond;  ///< for a side that accepts
   nanoseconds stall_timeout = 30 * second;   ///< for a frame that does not move on, in or out
   nanoseconds close_timeout = 5 * second;

@@ -19,7 +19,8 @@ TEST_CASE("addresses as users write them") {
 
 TEST_CASE("what is no address is an error with the text and an example") {
   for (const char* text : {"", "host", "host:", "host:x", "host:65536", "host:123456", "host:-1", "::1:80", "[::1]",
-                           "[::1]80", "[::1", "[]:80", "ho st:80", "http://host:80", "user@host:80", "host:8 0", "\x7f:1"}) {
+                           "[::1]80", "[::1", "[]:80", "ho st:80", "http://host:80", "user@host:80", "host:8 0",
+                           "\x7f:1"}) {
     INFO(text);
     try {
       fl::parse_address(text);

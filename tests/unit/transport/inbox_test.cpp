@@ -42,8 +42,9 @@ TEST_CASE("interleaved messages come together exactly, in given memory or in a b
   while (!out.empty()) {
     if (++step == 3) out.put(fusionllm_test::message_of(b, 2, fl::priority::control), 0);
     const auto c = out.take(777);
-    const fl::byte_span to =
-        in.open(c.decoded, [&](const fl::frame_header& h) { return h.total_length == 5000 ? fl::byte_span(place_a) : fl::byte_span{}; });
+    const fl::byte_span to = in.open(c.decoded, [&](const fl::frame_header& h) {
+      return h.total_length == 5000 ? fl::byte_span(place_a) : fl::byte_span{};
+    });
     REQUIRE(to.size() == c.decoded.chunk_length);
     std::size_t at = 0;
     for (std::size_t i = 0; i < c.count; ++i) {

@@ -150,3 +150,18 @@ TEST_CASE("frame caps may differ: the smaller one holds") {
   CHECK((w.at_a.messages.at(0).payload == data));
   CHECK((w.at_b.messages.at(0).payload == data));
 }
+
+TEST_CASE("a process that was stopped for long does not blame its peers") {
+  world w({.latency = fl::millisecond, .bits_per_second = 8'000'000});
+  w.run(fl::second);
+  const auto data = pattern(300'000);
+  w.link_a->send(message_of(data));
+  w.run(100 * fl::millisecond);
+  w.net.freeze("b");
+  w.run(60 * fl::second);
+  w.net.thaw("b");
+  w.run(fl::second);
+  CHECK(w.at_b.closed.empty());
+  REQUIRE(w.at_b.messages.size() == 1);
+  CHECK((w.at_b.messages[0].payload == data));
+}
