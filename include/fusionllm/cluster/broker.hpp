@@ -2,6 +2,10 @@
 // The broker of a run, as a state machine on a reactor: it gathers the peers, has them measured, plans, and grants steps
 // a few ahead of the slowest report, never past a step at which state is to be collected. It carries no tensors of a
 // step: peers send those to each other.
+//
+// How long it waits: gather_timeout for each of joining, connecting, one peer's measuring and preparing; after that
+// silence_timeout for a word from any one peer, and step_timeout + silence_timeout for anything to happen at all. Then the
+// run ends for every peer, with an error that names whom it waited for.
 #pragma once
 
 #include "../estimate/fit.hpp"
@@ -42,8 +46,9 @@ class broker_host {
 
 class broker_node : private connection_handler {
  public:
-  /// `first_step` > 0 resumes from the host's saved state.
-  broker_node(const model_binding& model, const cluster_settings& s, transport& net, broker_host& host, u64 first_step = 0)
+  /// `first_step` > 0 resumes from the host's saved state, and so does `resumes` at step 0. Errors: config.
+  broker_node(const model_binding& model, const cluster_settings& s, transport& net, broker_host& host, u64 first_step = 0,
+              bool resumes = false)
       : model_(model),
         settings_(s),
         net_(net),
@@ -51,16 +56,21 @@ class broker_node : private connection_handler {
         host_(host),
         links_(loop_, s.heartbeat, s.silence_timeout, [this](const error& e) { break_off(e); }),
         peers_(std::size_t(s.peers)),
+        resumes_(resumes || first_step > 0),
         first_step_(first_step) {
+    if (s.peers < 1 || first_step > s.steps)
+      fail(errc::config, "peers is ", s.peers, " and steps ", s.steps, ", expected at least 1 peer and the ", first_step, " steps that are done");
     if (s.machines && s.machines->size() < s.peers)
       fail(errc::config, "the topology has ", s.machines->size(), " devices, peers is ", s.peers, ": expected at most that many");
   }
   ~broker_node() override { loop_.cancel(deadline_); }
+  broker_node(const broker_node&) = delete;
+  broker_node& operator=(const broker_node&) = delete;
 
   /// Listens; peers may join. Gives the real address. Errors: network.
   address start(const address& bind) {
     const address a = net_.listen(bind, *this);
-    deadline_ = loop_.after(settings_.gather_timeout, [this] { not_gathered(); });
+    expect_within(settings_.gather_timeout);
     return a;
   }
   /// Lets the steps that were granted end, collects the state and finishes.
@@ -85,9 +95,11 @@ class broker_node : private connection_handler {
     connection* c = nullptr;
     std::string name;
     joining joined;
-    bool has_joined = false, connected = false, ready = false;
+    bool has_joined = false, connected = false, has_measured = false, ready = false;
     measured results;
+    u64 progress = 0;
     u64 done = 0;
+    u64 parts = 0;  ///< of the state, still to come
     report last;
   };
 
@@ -101,6 +113,8 @@ class broker_node : private connection_handler {
   }
   void on_open(connection& c) override {
     member& m = peers_[c.remote().rank];
+    if (ended_ || m.c || phase_ != phase::gathering)  // two that came at the same time were both let in
+      return c.close(errc::handshake, m.c ? "rank " + std::to_string(c.remote().rank) + " is taken by '" + m.name + "'" : "the run has begun without it");
     m.c = &c;
     m.name = c.remote().name;
     c.user = c.remote().rank;
@@ -125,32 +139,82 @@ class broker_node : private connection_handler {
         h.total_length != part_bytes(int(h.edge)) || owners_[h.edge].primary != int(c.user))
       fail(errc::protocol, c.label(), " sends ", h.total_length, " bytes of part ", h.micro_batch, " of parameter ", h.edge,
            ", which was not asked of it");
+    if (std::exchange(has_part_[h.edge * 3 + h.micro_batch], u8(1)))
+      fail(errc::protocol, c.label(), " sends part ", h.micro_batch, " of parameter ", h.edge, " twice");
     return {state_part(int(h.edge), int(h.micro_batch)), h.total_length};
   }
   void on_message(connection& c, const frame_header& h, const_byte_span payload) override {
     links_.heard(c);
-    if (ended_ || h.kind == frame_kind::heartbeat) return;
-    if (h.kind == frame_kind::bulk) return collected(h);
-    if (h.kind != frame_kind::control) fail(errc::protocol, c.label(), " sends the broker a message of kind ", int(h.kind));
+    if (ended_) return;
     member& m = peers_[c.user];
+    if (h.kind == frame_kind::heartbeat) {
+      if (std::exchange(m.progress, h.step) != h.step) progressed_ = loop_.now();
+      return;
+    }
+    progressed_ = loop_.now();
+    if (h.kind == frame_kind::bulk) return collected(m);
+    if (h.kind != frame_kind::control) fail(errc::protocol, c.label(), " sends the broker a message of kind ", int(h.kind));
+    const auto in_turn = [&](bool yes) {
+      if (!yes) fail(errc::protocol, c.label(), " sends a control message of kind ", h.edge, " out of turn");
+    };
     switch (control_kind(h.edge)) {
-      case control_kind::joining: return joins(m, decode_control<joining>(payload));
+      case control_kind::joining: return in_turn(phase_ == phase::gathering && !m.has_joined), joins(m, decode_control<joining>(payload));
       case control_kind::connected:
+        in_turn(phase_ == phase::connecting && !m.connected);
         m.connected = true;
         return all_connected();
       case control_kind::measured:
-        m.results = decode_control<measured>(payload);
+        in_turn(phase_ == phase::measuring && measuring_ == u32(c.user));
+        m.results = checked(c, decode_control<measured>(payload));
+        m.has_measured = true;
         return measure_from(u32(c.user) + 1);
       case control_kind::ready:
+        in_turn(phase_ == phase::preparing && !m.ready);
         m.ready = true;
         return all_ready();
-      case control_kind::report: return reported(m, int(c.user), decode_control<report>(payload));
-      case control_kind::failed: {
-        const auto f = decode_control<failure>(payload);
-        return break_off(error(errc(f.code), f.text));
+      case control_kind::report: {
+        in_turn((phase_ == phase::running || phase_ == phase::collecting) && works_[c.user]);
+        return reported(m, int(c.user), decode_control<report>(payload));
       }
+      case control_kind::failed: return break_off(detail::error_of(decode_control<failure>(payload)));
       default: fail(errc::protocol, c.label(), " sends a control message of kind ", h.edge, ", which is not for a broker");
     }
+  }
+
+  // --- waiting is bounded
+  void expect_within(nanoseconds t) {
+    loop_.cancel(deadline_);
+    deadline_ = loop_.after(t, [this, t] { not_ready_within(t); });
+  }
+  void not_ready_within(nanoseconds t) {
+    struct wait {
+      bool member::*done;
+      const char *what, *remedy;
+    };
+    const wait w = phase_ == phase::gathering    ? wait{&member::has_joined, " did not join", "start every peer with this broker's address"}
+                   : phase_ == phase::connecting ? wait{&member::connected, " did not reach all other peers", "see which addresses the peers announce"}
+                   : phase_ == phase::measuring  ? wait{&member::has_measured, " did not finish measuring", "see what holds it up"}
+                                                 : wait{&member::ready, " did not get ready", "see what holds it up"};
+    std::string who;
+    for (u32 i = 0; i < peers_.size(); ++i)
+      if (!(peers_[i].*w.done) && (phase_ != phase::measuring || i == measuring_)) who += (who.empty() ? "" : ", ") + title(i);
+    break_off(error(errc::timeout, who + w.what + " within " + detail::in_seconds(t) + ": " + w.remedy + ", or raise connect_timeout"));
+  }
+  std::string title(u32 rank) const {
+    return peers_[rank].name.empty() ? "peer " + std::to_string(rank) : "'" + peers_[rank].name + "'";
+  }
+  // From the first grant on. Peers watch each other's messages more closely and name what is missing: they come first.
+  void watch() {
+    const nanoseconds most = settings_.step_timeout + settings_.silence_timeout;
+    deadline_ = loop_.after((std::max)(nanoseconds(1), most / 8), [this] { watch(); });
+    if (loop_.now() - progressed_ <= most) return;
+    const u64 least = slowest();
+    std::string who;
+    for (u32 i = 0; i < peers_.size(); ++i)
+      if (works_[i] && (phase_ == phase::collecting ? peers_[i].parts > 0 : peers_[i].done == least)) who += (who.empty() ? "" : ", ") + title(i);
+    break_off(error(errc::timeout, who + " did not send " + (phase_ == phase::collecting ? "the state of" : "a report of") + " step " +
+                                       std::to_string(least) + " within " + detail::in_seconds(loop_.now() - progressed_) +
+                                       ": see what holds it up, or raise step_timeout"));
   }
 
   // --- gathering
@@ -166,6 +230,7 @@ class broker_node : private connection_handler {
       if (!p.has_joined) return;
     real_ = real;
     phase_ = phase::connecting;
+    expect_within(settings_.gather_timeout);
     roster r;
     for (u32 i = 0; i < peers_.size(); ++i) r.members.push_back({i, peers_[i].name, peers_[i].c->remote().announce});
     if (settings_.emulate && settings_.machines)
@@ -176,15 +241,6 @@ class broker_node : private connection_handler {
             r.paces.push_back({u32(a), u32(b), x.bytes_per_second * 8, x.latency});
           }
     for (auto& p : peers_) send_control(*p.c, control_kind::roster, r);
-  }
-  void not_gathered() {
-    std::string who;
-    for (u32 i = 0; i < peers_.size(); ++i)
-      if (!(phase_ == phase::gathering ? peers_[i].has_joined : phase_ == phase::connecting ? peers_[i].connected : peers_[i].ready))
-        who += (who.empty() ? "" : ", ") + (peers_[i].name.empty() ? "peer " + std::to_string(i) : "'" + peers_[i].name + "'");
-    const char* what = phase_ == phase::gathering ? " did not join" : phase_ == phase::connecting ? " did not reach all other peers" : " did not get ready";
-    break_off(error(errc::timeout, who + what + " within " + std::to_string(settings_.gather_timeout / second) +
-                                       " s: start every peer with this broker's address, or raise connect_timeout"));
   }
   void all_connected() {
     for (const auto& p : peers_)
@@ -206,7 +262,8 @@ class broker_node : private connection_handler {
 
   // --- measuring
   void measure_from(u32 rank) {
-    if (phase_ != phase::measuring) return;
+    measuring_ = rank;
+    expect_within(settings_.gather_timeout);
     if (rank < peers_.size()) return send_control(*peers_[rank].c, control_kind::measure, nothing{});
     machine each;
     each.flops_per_second = 1'000'000'000;
@@ -219,6 +276,17 @@ class broker_node : private connection_handler {
     cost_model costs(std::move(c), model_.encoded_bytes);
     for (u32 i = 0; i < peers_.size(); ++i) fit(costs, int(i));
     make_plan(costs);
+  }
+  /// Errors: protocol, for numbers that nobody measures.
+  static measured checked(const connection& c, measured m) {
+    constexpr u64 most = u64(1) << 60;
+    const auto sane = [&](u64 a, u64 b, i64 took) {
+      if (a > most || b > most || took < 0 || took > 1000 * second)
+        fail(errc::protocol, c.label(), " says that it measured ", took, " ns for ", a, " and ", b);
+    };
+    for (auto& s : m.samples) sane(s.flops, s.bytes, s.took);
+    for (auto& p : m.probes) sane(p.bytes, 0, p.took);
+    return m;
   }
   void fit(cost_model& costs, int rank) {
     const measured& m = peers_[std::size_t(rank)].results;
@@ -236,6 +304,7 @@ class broker_node : private connection_handler {
 
   void make_plan(const cost_model& costs) {
     phase_ = phase::preparing;
+    expect_within(resumes_ ? (std::max)(settings_.gather_timeout, settings_.step_timeout) : settings_.gather_timeout);
     try {
       plan_ = plan_run(model_, settings_, costs);
       const planning_problem problem = problem_of(model_, settings_, costs);
@@ -243,13 +312,13 @@ class broker_node : private connection_handler {
       host_.on_plan(plan_, costs);
       for (u32 i = 0; i < peers_.size(); ++i) {
         assignment a = to_message(plan_);
-        a.resumes = first_step_ > 0;
+        a.resumes = resumes_;
         if (settings_.emulate) {
           a.holds = holds_of(problem, plan_, int(i));
           a.update_hold = update_hold_of(problem, plan_, int(i));
         }
         send_control(*peers_[i].c, control_kind::assignment, a);
-        if (first_step_ > 0) send_state(int(i));
+        if (resumes_) send_state(int(i));
         works_.push_back(plan_.stage_of_peer(int(i)) >= 0);
       }
     } catch (const error& e) {
@@ -266,12 +335,15 @@ class broker_node : private connection_handler {
         m.header.edge = u32(p);
         m.header.micro_batch = u32(part);
         const auto bytes = host_.saved(p, part);
+        if (bytes.size() != part_bytes(p))
+          fail(errc::checkpoint, "the saved state has ", bytes.size(), " bytes of ", model_.graph.params[std::size_t(p)].path.view(), ", expected ",
+               part_bytes(p), ": it is of another model or precision");
         m.owned.assign(bytes.begin(), bytes.end());
         m.level = priority::bulk;
         peers_[std::size_t(rank)].c->send(std::move(m));
       }
     }
-    // `restored` must not overtake the state: it is a message of the same level.
+    // Of the level below the state's, which it must not overtake.
     outgoing last;
     last.header.kind = frame_kind::control;
     last.header.edge = u32(control_kind::restored);
@@ -283,6 +355,8 @@ class broker_node : private connection_handler {
     for (const auto& p : peers_)
       if (!p.ready) return;
     loop_.cancel(deadline_);
+    progressed_ = loop_.now();
+    watch();
     phase_ = phase::running;
     for (auto& p : peers_) p.done = first_step_;
     granted_ = first_step_;
@@ -312,7 +386,10 @@ class broker_node : private connection_handler {
       if (p.c) send_control(*p.c, control_kind::grant, step_number{granted_});
   }
   void reported(member& m, int rank, report r) {
-    if (r.step != m.done) fail(errc::protocol, "'", m.name, "' reports step ", r.step, ", expected ", m.done);
+    if (r.step != m.done || r.step >= granted_)
+      fail(errc::protocol, "'", m.name, "' reports step ", r.step, ", expected ", m.done, " of ", granted_, " granted ones");
+    for (const auto& t : r.traffic)
+      if (t.to >= peers_.size()) fail(errc::protocol, "'", m.name, "' reports traffic to peer ", t.to, " of ", peers_.size());
     if (pending_.empty() || pending_.back().step < r.step + 1) {
       pending_.emplace_back();
       pending_.back().step = r.step + 1;
@@ -370,15 +447,24 @@ class broker_node : private connection_handler {
     phase_ = phase::collecting;
     collect_step_ = step;
     missing_ = 3 * model_.graph.params.size();
-    for (u32 i = 0; i < peers_.size(); ++i)
+    has_part_.assign(missing_, u8(0));
+    for (u32 i = 0; i < peers_.size(); ++i) {
+      peers_[i].parts = 0;
+      for (const auto& o : owners_) peers_[i].parts += o.primary == int(i) ? 3 : 0;
       if (works_[i]) send_control(*peers_[i].c, control_kind::collect, step_number{step});
+    }
     if (missing_ == 0) state_complete();
   }
-  void collected(const frame_header&) {
-    if (phase_ == phase::collecting && --missing_ == 0) state_complete();
+  void collected(member& m) {
+    --m.parts;
+    if (--missing_ == 0) state_complete();
   }
   void state_complete() {
-    host_.on_state(collect_step_, [this](int p, int part) -> std::span<const std::byte> { return {state_part(p, part), part_bytes(p)}; });
+    try {
+      host_.on_state(collect_step_, [this](int p, int part) -> std::span<const std::byte> { return {state_part(p, part), part_bytes(p)}; });
+    } catch (const error& e) {
+      return break_off(e);  // not the fault of the peer whose message was the last
+    }
     if (collect_step_ >= settings_.steps || stopping_) {
       for (auto& p : peers_) send_control(*p.c, control_kind::finish, nothing{});
       const bool early = collect_step_ < settings_.steps;
@@ -397,7 +483,7 @@ class broker_node : private connection_handler {
     net_.stop_listening();
     const bool fine = why.code() == errc::ok || why.code() == errc::interrupted;
     for (auto& p : peers_)
-      if (p.c) p.c->close(fine ? errc::ok : why.code(), why.what());
+      if (p.c && p.c->is_open()) p.c->close(fine ? errc::ok : why.code(), why.what());
     host_.on_end(why);
   }
 
@@ -416,12 +502,16 @@ class broker_node : private connection_handler {
   plan plan_;
   std::vector<parameter_owners> owners_;
   std::vector<u8> works_;  ///< by rank: it has a stage
+  u32 measuring_ = 0;
+  nanoseconds progressed_ = 0;
+  bool resumes_ = false;
   u64 first_step_ = 0, granted_ = 0, boundary_ = 0, collect_step_ = 0;
   bool stopping_ = false, ended_ = false;
   std::vector<cluster_step> pending_;
   std::vector<std::ptrdiff_t> pending_count_;
   memory_block state_;
   std::vector<u64> state_at_;
+  std::vector<u8> has_part_;
   u64 missing_ = 0;
 };
 

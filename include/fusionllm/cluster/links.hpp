@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connections of one node of a run: each hears a heartbeat at a fixed interval, and one that has been silent for too
 // long is reported by name. What a process computes does not delay its heartbeats: they come from its protocol's thread.
+// A heartbeat carries a count of what has happened there in the header's step, so that who waits can be told from who works.
 #pragma once
 
 #include <vector>
@@ -10,6 +11,21 @@
 #include "control.hpp"
 
 namespace fusionllm::inline v0 {
+
+namespace detail {
+
+/// "10 s", "1500 ms".
+inline std::string in_seconds(nanoseconds t) {
+  return t % second == 0 ? std::to_string(t / second) + " s" : std::to_string(t / millisecond) + " ms";
+}
+
+/// What a failure message says. A number that is no code of a failure is a protocol error.
+inline error error_of(const failure& f) {
+  const bool known = (f.code > u32(errc::ok) && f.code <= u32(errc::resource)) || f.code == u32(errc::interrupted);
+  return error(known ? errc(f.code) : errc::protocol, printable(f.text, 2000));
+}
+
+}  // namespace detail
 
 class watched_links {
  public:
@@ -24,6 +40,9 @@ class watched_links {
   void remove(connection& c) {
     std::erase_if(links_, [&](const link& l) { return l.c == &c; });
   }
+  /// What this node's next heartbeats carry.
+  u64 progress = 0;
+
   void heard(connection& c) {
     for (link& l : links_)
       if (l.c == &c) l.heard = loop_.now();
@@ -44,13 +63,13 @@ class watched_links {
     for (std::size_t i = 0; i < links_.size(); ++i) {
       outgoing m;
       m.header.kind = frame_kind::heartbeat;
+      m.header.step = progress;
       links_[i].c->send(std::move(m));
     }
     for (const link& l : links_)
       if (loop_.now() - l.heard > silence_) {
         const error why(errc::timeout, l.c->label() + " has been silent for " +
-                                           std::to_string((loop_.now() - l.heard) / second) +
-                                           " s: it is stopped, or cut off from the network");
+                                           detail::in_seconds(loop_.now() - l.heard) + ": it is stopped, or cut off from the network");
         on_silence_(why);
         return;
       }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer of a run, as a state machine on a reactor: it joins the broker, reaches the other peers, measures when asked,
 // and then runs the steps that it was granted. It ends once, with an error whose code is ok when the run has finished.
+//
+// How long it waits: gather_timeout to reach the broker and each other peer, silence_timeout for a word from any of them,
+// step_timeout for anything to happen in a step. What it waits for between steps is the broker's to bound.
 #pragma once
 
 #include "../runtime/engine.hpp"
@@ -45,12 +48,17 @@ class peer_node : private connection_handler, private engine_host {
         host_(host),
         choice_(model.device(options_.device)),
         context_(choice_.make_context(options_.threads)),
-        links_(loop_, s.heartbeat, s.silence_timeout, [this](const error& e) { break_off(e); }),
+        links_(loop_, s.heartbeat, s.silence_timeout, [this](const error& e) { break_off(error(e.code(), options_.name + ": " + e.what())); }),
         others_(std::size_t(s.peers), nullptr) {
     if (options_.rank >= u32(s.peers))
       fail(errc::config, "rank is ", options_.rank, ", expected 0 to ", s.peers - 1, " for peers = ", s.peers);
   }
-  ~peer_node() override { loop_.cancel(watchdog_); }
+  ~peer_node() override {
+    queue_.drain();
+    for (timer_id t : {watchdog_, next_, patience_}) loop_.cancel(t);
+  }
+  peer_node(const peer_node&) = delete;
+  peer_node& operator=(const peer_node&) = delete;
 
   /// Listens and dials; everything else follows from events. Errors: network.
   void start() {
@@ -71,6 +79,9 @@ class peer_node : private connection_handler, private engine_host {
   }
 
  private:
+  /// How far it has come: `connected` also rests between measuring and the plan; `restoring` has a plan.
+  enum class stage { joining, meeting, connected, measuring, restoring, ready };
+
   device_binding device() { return {choice_.kernels, choice_.vectors, context_.get(), choice_.real}; }
   bool is_broker(const connection& c) const { return broker_.get() == &c; }
   std::string name_of(u32 rank) const {
@@ -87,6 +98,8 @@ class peer_node : private connection_handler, private engine_host {
     return others_[remote.rank] ? "peer " + std::to_string(remote.rank) + " is connected already" : "";
   }
   void on_open(connection& c) override {
+    if (ended_) return c.close(errc::handshake, "this peer has ended");
+    if (const std::string why = stranger(c); !why.empty()) return c.close(errc::handshake, why);
     links_.add(c);
     if (is_broker(c)) {
       send_control(c, control_kind::joining, joining{std::string(choice_.name), options_.memory_bytes, u32(options_.threads)});
@@ -95,18 +108,42 @@ class peer_node : private connection_handler, private engine_host {
     others_[c.remote().rank] = &c;
     report_connected();
   }
+  /// Why an open connection is not the one that it should be; also two of one rank that came at the same time.
+  std::string stranger(const connection& c) {
+    const hello& r = c.remote();
+    if (is_broker(c)) return r.role == "broker" ? "" : "a broker was expected here, not a " + r.role;
+    if (const std::string why = refusal(r); !why.empty()) return why;
+    for (const auto& d : dialled_)
+      if (d.c.get() == &c && d.rank != r.rank)
+        return "peer " + std::to_string(d.rank) + " was expected here, not peer " + std::to_string(r.rank);
+    return "";
+  }
   void on_closed(connection& c, const error& why) override {
     links_.remove(c);
+    bool mine = std::any_of(dialled_.begin(), dialled_.end(), [&](const auto& d) { return d.c.get() == &c; });
     for (auto& o : others_)
-      if (o == &c) o = nullptr;
+      if (o == &c) {
+        o = nullptr;
+        mine = true;
+      }
     if (ended_) return;
     if (is_broker(c)) return end(why.code() == errc::ok ? error(errc::peer_lost, "the broker ended the run: " + std::string(why.what())) : why);
-    if (finishing_ || why.code() == errc::ok) return;  // it heard of the end first
-    break_off(error(why.code() == errc::ok ? errc::peer_lost : why.code(), options_.name + ": " + why.what()));
+    if (!mine) return;  // a stranger, whom this side turned away
+    if (why.code() == errc::ok) return has_left(why);
+    break_off(error(why.code(), options_.name + ": " + why.what()));
+  }
+  // Peers leave in good order when the run has finished: the broker's word to this one is on its way.
+  void has_left(const error& why) {
+    if (patience_) return;
+    patience_ = loop_.after(settings_.silence_timeout, [this, text = std::string(why.what())] {
+      patience_ = {};
+      break_off(error(errc::peer_lost, options_.name + ": " + text + ", and the broker has not said that the run is over"));
+    });
   }
   void on_rejected(const error&) override {}
 
   byte_span place(connection& c, const frame_header& h) override {
+    if (ended_) return {};
     if (h.kind == frame_kind::bulk && is_broker(c)) return state_memory(h);
     if (h.kind < frame_kind::activation || h.kind == frame_kind::bulk || is_broker(c)) return {};
     return expect_engine(c, h).place(h);
@@ -130,52 +167,62 @@ class peer_node : private connection_handler, private engine_host {
 
   // --- the broker
   void from_broker(const frame_header& h, const_byte_span payload) {
+    const auto in_turn = [&](bool yes) {
+      if (!yes) fail(errc::protocol, "the broker sends a control message of kind ", h.edge, " out of turn");
+    };
     switch (control_kind(h.edge)) {
-      case control_kind::roster: return meet(decode_control<roster>(payload));
-      case control_kind::measure: return measure();
-      case control_kind::assignment: return prepare(decode_control<assignment>(payload));
+      case control_kind::roster: return in_turn(stage_ == stage::joining), meet(decode_control<roster>(payload));
+      case control_kind::measure: return in_turn(stage_ == stage::connected), measure();
+      case control_kind::assignment: return in_turn(stage_ == stage::connected), prepare(decode_control<assignment>(payload));
       case control_kind::restored: {
+        in_turn(stage_ == stage::restoring);
         const auto step = decode_control<step_number>(payload).step;
         if (engine_) engine_->set_next_step(step);
         return say_ready();
       }
-      case control_kind::grant:
-        granted_ = decode_control<step_number>(payload).step;
+      case control_kind::grant: {
+        const auto until = decode_control<step_number>(payload).step;
+        in_turn(stage_ == stage::ready && until >= granted_);
+        granted_ = until;
         return next_step();
-      case control_kind::collect: return send_state(decode_control<step_number>(payload).step);
-      case control_kind::finish:
-        finishing_ = true;
-        return end(error(errc::ok, "the run has finished"));
-      case control_kind::failed: {
-        const auto f = decode_control<failure>(payload);
-        return end(error(errc(f.code), f.text));
       }
+      case control_kind::collect: return in_turn(stage_ == stage::ready), send_state(decode_control<step_number>(payload).step);
+      case control_kind::finish: return end(error(errc::ok, "the run has finished"));
+      case control_kind::failed: return end(detail::error_of(decode_control<failure>(payload)));
       default: fail(errc::protocol, "the broker sends a control message of kind ", h.edge, ", which is not for peers");
     }
   }
 
   void meet(roster r) {
+    if (r.members.size() != others_.size()) fail(errc::protocol, "the broker's list has ", r.members.size(), " peers, expected ", others_.size());
+    for (u32 i = 0; i < r.members.size(); ++i)
+      if (r.members[i].rank != i) fail(errc::protocol, "entry ", i, " of the broker's list has rank ", r.members[i].rank);
     roster_ = std::move(r);
     for (const auto& p : roster_.paces)
-      if (paces_ && p.from == options_.rank)
-        for (const auto& m : roster_.members)
-          if (m.rank == p.to) paces_->set(m.name, {.latency = p.latency, .bits_per_second = p.bits_per_second});
-    for (const auto& m : roster_.members)
-      if (m.rank < options_.rank)
-        dialled_.push_back(net_.connect({parse_address(m.address), m.name, settings_.gather_timeout, true}, *this));
-    met_ = true;
+      if (paces_ && p.from == options_.rank && p.to < others_.size()) {
+        const std::string& name = roster_.members[p.to].name;
+        paces_->set(name, {.latency = p.latency, .bits_per_second = p.bits_per_second});
+        // It may have been the faster one to hear who is where.
+        if (connection* c = others_[p.to]) c->pace(paces_->find(name).on, p.latency);
+      }
+    stage_ = stage::meeting;
+    for (u32 i = 0; i < options_.rank; ++i) {
+      const auto& m = roster_.members[i];
+      dialled_.push_back({net_.connect({parse_address(m.address), m.name, settings_.gather_timeout, true}, *this), i});
+    }
     report_connected();
   }
   void report_connected() {
-    if (!met_ || connected_) return;
+    if (stage_ != stage::meeting) return;
     for (u32 r = 0; r < others_.size(); ++r)
       if (r != options_.rank && !others_[r]) return;
-    connected_ = true;
+    stage_ = stage::connected;
     send_control(*broker_, control_kind::connected, nothing{});
   }
 
   // --- measuring: first the device, then one peer after the other with a small and a large message
   void measure() {
+    stage_ = stage::measuring;
     measured_ = {};
     queue_.submit([this] { samples_ = warm_up(model_.graph, device(), settings_.micro_batch_bounds()); }, 0,
                   [this](const completion& c) {
@@ -189,24 +236,29 @@ class peer_node : private connection_handler, private engine_host {
   }
   void probe_next() {
     while (probe_rank_ < others_.size() && !others_[probe_rank_]) ++probe_rank_;
-    if (probe_rank_ >= others_.size()) return send_control(*broker_, control_kind::measured, measured_);
+    if (probe_rank_ >= others_.size()) {
+      stage_ = stage::connected;
+      return send_control(*broker_, control_kind::measured, measured_);
+    }
     outgoing m;
     m.header.kind = frame_kind::bulk;
-    m.owned.resize(probe_count_ % 2 ? large_probe : small_probe);
+    m.owned.resize(probe_bytes());
     m.level = priority::tensor;
     probe_began_ = loop_.now();
     others_[probe_rank_]->send(std::move(m));
   }
+  u64 probe_bytes() const { return probe_count_ % 2 ? large_probe : small_probe; }
   void answer_probe(connection& c, const_byte_span payload) { send_control(c, control_kind::probe_answer, step_number{payload.size()}); }
   void from_peer(connection& c, const frame_header& h, const_byte_span payload) {
-    if (control_kind(h.edge) != control_kind::probe_answer || probe_rank_ >= others_.size() || others_[probe_rank_] != &c)
+    if (control_kind(h.edge) != control_kind::probe_answer || stage_ != stage::measuring || probe_rank_ >= others_.size() ||
+        others_[probe_rank_] != &c || decode_control<step_number>(payload).step != probe_bytes())
       fail(errc::protocol, c.label(), " sends a control message of kind ", h.edge, ", which is not for peers");
-    const u64 bytes = decode_control<step_number>(payload).step;
+    const u64 bytes = probe_bytes();
     // The answer travels the other way: what it took is taken for the latency of one small message each way.
     const nanoseconds round_trip = loop_.now() - probe_began_;
-    const nanoseconds took = bytes > small_probe ? std::max<nanoseconds>(round_trip - small_round_trip_ / 2, 1) : round_trip / 2;
+    const nanoseconds took = bytes > small_probe ? round_trip - small_round_trip_ / 2 : round_trip / 2;
     if (bytes <= small_probe) small_round_trip_ = round_trip;
-    measured_.probes.push_back({probe_rank_, bytes, took});
+    measured_.probes.push_back({probe_rank_, bytes, (std::max)(took, nanoseconds(1))});
     if (++probe_count_ == 2 * probe_pairs) {
       probe_count_ = 0;
       ++probe_rank_;
@@ -217,7 +269,8 @@ class peer_node : private connection_handler, private engine_host {
   // --- a plan
   void prepare(const assignment& a) {
     const plan p = from_message(a, model_.graph, settings_.peers);
-    if (p.stage_of_peer(int(options_.rank)) < 0) return say_ready();  // a spare
+    stage_ = stage::restoring;
+    if (p.stage_of_peer(int(options_.rank)) < 0) return a.resumes ? void() : say_ready();  // a spare
     engine_options e;
     e.self = int(options_.rank);
     e.seed = settings_.seed;
@@ -254,14 +307,17 @@ class peer_node : private connection_handler, private engine_host {
     return model_.make_codec(no_compression::label, {});
   }
   byte_span state_memory(const frame_header& h) {
-    local_parameter* x = engine_ && h.edge < model_.graph.params.size() ? engine_->parameters().find(int(h.edge)) : nullptr;
+    local_parameter* x = engine_ && stage_ == stage::restoring && h.edge < model_.graph.params.size() ? engine_->parameters().find(int(h.edge)) : nullptr;
     const u64 bytes = x ? model_.graph.params[h.edge].count() * size_of(choice_.real) : 0;
     if (!x || h.micro_batch > 2 || h.total_length != bytes || (h.micro_batch && !x->primary))
       fail(errc::protocol, "the broker sends ", h.total_length, " bytes of part ", h.micro_batch, " of parameter ", h.edge,
-           ", which this peer does not hold");
+           ", which this peer does not hold or does not expect now");
     return {h.micro_batch == 0 ? x->weight : h.micro_batch == 1 ? x->m : x->v, bytes};
   }
-  void say_ready() { send_control(*broker_, control_kind::ready, nothing{}); }
+  void say_ready() {
+    stage_ = stage::ready;
+    send_control(*broker_, control_kind::ready, nothing{});
+  }
 
   // --- steps
   void next_step() {
@@ -280,7 +336,12 @@ class peer_node : private connection_handler, private engine_host {
     m.level = h.kind == summary_kind || h.kind == verdict_kind ? priority::control : priority::tensor;
     m.deadline = i64(h.step) * (1 << 24) + (tensor ? i64(h.micro_batch) : 1 << 23);
     m.tag = tag + 1;
-    if (!c->send(std::move(m))) engine_->sent(tag);
+    try {
+      if (!c->send(std::move(m))) engine_->sent(tag);
+    } catch (const error& e) {
+      engine_->sent(tag);
+      break_off(error(e.code(), options_.name + ": " + e.what()));
+    }
   }
   void on_step(const step_report& r) override {
     report m;
@@ -297,7 +358,14 @@ class peer_node : private connection_handler, private engine_host {
       m.traffic.push_back({u32(t.to), t.messages, t.raw, t.encoded, s.wire_sent, s.busy_sending});
     }
     send_control(*broker_, control_kind::report, m);
-    loop_.post([this] { next_step(); });
+    next_ = loop_.after(0, [this] {
+      next_ = {};
+      try {
+        next_step();
+      } catch (...) {
+        fail_with(std::current_exception());
+      }
+    });
   }
   void on_failure(const error& e) override { break_off(error(e.code(), options_.name + ": " + e.what())); }
   void fail_with(const std::exception_ptr& p) {
@@ -334,26 +402,31 @@ class peer_node : private connection_handler, private engine_host {
 
   // --- waiting is bounded
   void watch() {
-    watchdog_ = loop_.after((std::min)(settings_.step_timeout / 4, second), [this] { watch(); });
-    const u64 now = engine_ ? engine_->progress() + (engine_->idle() ? u64(loop_.now()) : 0) : 0;
-    if (now != progress_ || !engine_) {
-      progress_ = now;
+    watchdog_ = loop_.after((std::min)(settings_.step_timeout / 4 + 1, second), [this] { watch(); });
+    if (!engine_) return;
+    if (engine_->busy()) ++beats_;  // computing is not waiting
+    links_.progress = engine_->progress() + beats_;
+    if (engine_->idle() || links_.progress != progress_) {
+      progress_ = links_.progress;
       progressed_ = loop_.now();
       return;
     }
-    if (loop_.now() - progressed_ < settings_.step_timeout || engine_->busy()) return;
-    break_off(error(errc::timeout, options_.name + " has been waiting " + std::to_string((loop_.now() - progressed_) / second) + " s for " +
+    if (loop_.now() - progressed_ < settings_.step_timeout) return;
+    break_off(error(errc::timeout, options_.name + " has been waiting " + detail::in_seconds(loop_.now() - progressed_) + " for " +
                                        engine_->waiting_for() + ": see what holds it up, or raise step_timeout"));
   }
   void end(const error& why) {
     if (ended_) return;
     ended_ = true;
     links_.stop();
-    loop_.cancel(watchdog_);
+    for (timer_id* t : {&watchdog_, &next_, &patience_}) loop_.cancel(std::exchange(*t, {}));
     net_.stop_listening();
+    const std::string reason = why.code() == errc::ok ? "finished" : why.what();
     for (connection* c : others_)
-      if (c) c->close(why.code(), why.code() == errc::ok ? "finished" : why.what());
-    if (broker_ && broker_->is_open()) broker_->close(why.code(), why.code() == errc::ok ? "finished" : why.what());
+      if (c && c->is_open()) c->close(why.code(), reason);
+    for (const auto& d : dialled_)
+      if (!d.c->is_open()) d.c->abort(why.code(), reason);
+    if (broker_) broker_->close(why.code(), reason);
     host_.on_end(why);
   }
 
@@ -373,10 +446,15 @@ class peer_node : private connection_handler, private engine_host {
   watched_links links_;
   address listening_;
   connection_ptr broker_;
-  std::vector<connection_ptr> dialled_;
+  struct outgoing_call {
+    connection_ptr c;
+    u32 rank;
+  };
+  std::vector<outgoing_call> dialled_;
   std::vector<connection*> others_;  ///< by rank
   roster roster_;
-  bool met_ = false, connected_ = false, finishing_ = false, ended_ = false;
+  stage stage_ = stage::joining;
+  bool ended_ = false;
   std::vector<operator_sample> samples_;
   measured measured_;
   u32 probe_rank_ = ~0u;
@@ -386,7 +464,8 @@ class peer_node : private connection_handler, private engine_host {
   std::vector<int> inputs_;
   step_data data_;
   u64 granted_ = 0;
-  timer_id watchdog_;
+  timer_id watchdog_, next_, patience_;
+  u64 beats_ = 0;
   u64 progress_ = ~u64(0);
   nanoseconds progressed_ = 0;
 };
