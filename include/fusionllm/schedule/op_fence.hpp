@@ -246,9 +246,8 @@ struct op_fence {
 
   static void compare(const step_profile& f, const plan& single, plan& r) {
     const bool alone = single.predicted_step < r.predicted_step;
-    r.notes.push_back("the best single device, peer " + title(f, single) + ", takes " +
-                      detail::readable(single.predicted_step) + " a step, this plan " +
-                      detail::readable(r.predicted_step) + (alone ? ": that device alone would be faster" : ""));
+    r.notes.push_back("the best single device, peer " + title(f, single) + ", takes " + detail::readable(single.predicted_step) +
+                      " a step" + (alone ? ": that device alone would be faster" : ""));
   }
 
   [[noreturn]] static void give_up(const step_profile& f, const plan_judge& single, const plan_judge& several) {
