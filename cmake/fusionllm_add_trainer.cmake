@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# fusionllm_add_trainer(name SOURCES main.cpp ... [DEVICE model.cu ...])
+# fusionllm_add_trainer(name SOURCES main.cpp ... [DEVICE model.cu ...] [LINKED])
 #   An executable linked with fusionllm::cpu. The DEVICE files hold the device tables of its models: with a CUDA compiler
 #   they are compiled and linked and the sources see FUSIONLLM_WITH_CUDA=1; without one they are left out and the
-#   definition is 0. A macro, because a language can be enabled only in the scope of a CMakeLists.txt.
+#   definition is 0. LINKED, for sources that include <fusionllm/linked.hpp>: the library's commands, schedulers and
+#   compressors are compiled once a build, into fusionllm_linked. A macro, because a language can be enabled only in the scope of a CMakeLists.txt.
 #
 # fusionllm_enable_cuda()
 #   Looks once for a CUDA compiler (CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda), enables the language and makes
@@ -10,6 +11,7 @@
 #   exists, FUSIONLLM_CUDA_REASON why not. FUSIONLLM_CCCL_INCLUDE_DIR names a newer CCCL than the toolkit's.
 set(FUSIONLLM_CCCL_INCLUDE_DIR "" CACHE PATH "Include folder of a newer CCCL than the toolkit's")
 mark_as_advanced(FUSIONLLM_CCCL_INCLUDE_DIR)
+set(FUSIONLLM_LINKED_SOURCE ${CMAKE_CURRENT_LIST_DIR}/linked.cpp CACHE INTERNAL "")
 
 macro(fusionllm_enable_cuda)
   if(NOT DEFINED FUSIONLLM_HAVE_CUDA)
@@ -66,7 +68,7 @@ macro(fusionllm_enable_cuda)
 endmacro()
 
 macro(fusionllm_add_trainer fusionllm_trainer)
-  cmake_parse_arguments(fusionllm_trainer_arguments "" "" "SOURCES;DEVICE" ${ARGN})
+  cmake_parse_arguments(fusionllm_trainer_arguments "LINKED" "" "SOURCES;DEVICE" ${ARGN})
   if(NOT TARGET fusionllm::cpu)
     message(FATAL_ERROR "fusionllm_add_trainer(${fusionllm_trainer}): fusionllm::cpu does not exist, because packages "
                         "are missing (on Debian: ${fusionllm_missing_for_cpu}).")
@@ -78,6 +80,13 @@ macro(fusionllm_add_trainer fusionllm_trainer)
     fusionllm_enable_cuda()  # before the target, whose architectures it sets
   endif()
   add_executable(${fusionllm_trainer} ${fusionllm_trainer_arguments_SOURCES})
+  if(fusionllm_trainer_arguments_LINKED)
+    if(NOT TARGET fusionllm_linked)
+      add_library(fusionllm_linked STATIC EXCLUDE_FROM_ALL ${FUSIONLLM_LINKED_SOURCE})
+      target_link_libraries(fusionllm_linked PUBLIC fusionllm::cpu)
+    endif()
+    target_link_libraries(${fusionllm_trainer} PRIVATE fusionllm_linked)
+  endif()
   target_link_libraries(${fusionllm_trainer} PRIVATE fusionllm::cpu)
   if(fusionllm_trainer_arguments_DEVICE)
     if(FUSIONLLM_HAVE_CUDA)

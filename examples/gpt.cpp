@@ -5,10 +5,10 @@
 // ctest: train --data @DATA@/shakespeare.txt --steps 3 --batch 4 --time 32 --validation_batches 2 --run @WORK@/run
 #include "gpt.hpp"
 
-#include <fusionllm/fusionllm.hpp>
+#include <fusionllm/linked.hpp>
 
-using trainer = fl::trainer<byte_gpt, fl::asio_tcp>;
+using trainer = fl::linked_trainer<byte_gpt>;
 
 int main(int argc, char** argv) {
-  return fl::run<trainer>(argc, argv, {.defaults = {.batch = 16, .time = 128, .threads = 2}});
+  return fl::run_linked<trainer>(argc, argv, {.defaults = {.batch = 16, .time = 128, .threads = 2}});
 }

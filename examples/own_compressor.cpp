@@ -2,7 +2,7 @@
 // A compressor of one's own: the signs of a row and their mean magnitude, 1 bit an element (after signSGD, Bernstein et
 // al., arXiv 1802.04434). It sits in the compressor's seat beside the library's; --compressor chooses.
 // ctest: local --peers 2 --data @DATA@/shakespeare.txt --steps 3 --batch 4 --time 32 --validation_batches 2
-#include <fusionllm/fusionllm.hpp>
+#include <fusionllm/linked.hpp>
 
 #include <cmath>
 
@@ -51,6 +51,6 @@ struct row_signs {
 };
 static_assert(fl::compressor<row_signs>);
 
-using trainer = fl::trainer<byte_gpt, fl::compressors<row_signs, fl::ada_top_k<>, fl::no_compression>>;
+using trainer = fl::linked_trainer<byte_gpt, fl::compressors<row_signs, fl::ada_top_k<>, fl::no_compression>>;
 
-int main(int argc, char** argv) { return fl::run<trainer>(argc, argv); }
+int main(int argc, char** argv) { return fl::run_linked<trainer>(argc, argv); }

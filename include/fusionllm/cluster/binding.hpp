@@ -65,14 +65,27 @@ template <class... D>
 struct as_devices<devices<D...>> {
   using type = devices<D...>;
 };
+/// A list is what has names; one policy becomes a list of one.
 template <class T>
 struct as_schedulers {
   using type = schedulers<T>;
 };
-template <class... S>
-struct as_schedulers<schedulers<S...>> {
-  using type = schedulers<S...>;
+template <class T>
+  requires requires { T::names(); }
+struct as_schedulers<T> {
+  using type = T;
 };
+template <class T>
+struct as_compressors_list {
+  using type = fusionllm::compressor_list<T>;
+};
+template <class T>
+  requires requires { T::names(); }
+struct as_compressors_list<T> {
+  using type = T;
+};
+template <class T>
+using compressors_of = typename as_compressors_list<T>::type;
 
 }  // namespace detail
 
@@ -80,7 +93,7 @@ struct as_schedulers<schedulers<S...>> {
 template <class Model, class Devices, class Schedulers, class Compressors>
 const model_binding& bind_model() {
   using schedulers_list = typename detail::as_schedulers<Schedulers>::type;
-  using compressors_list = compressor_list<Compressors>;
+  using compressors_list = detail::compressors_of<Compressors>;
   static const model_binding b = [] {
     model_binding m;
     m.graph = graph_of<Model>();

@@ -23,24 +23,33 @@ namespace fusionllm::inline v0 {
 namespace detail {
 /// What a list lacks for plain use is appended: "none" must be there for a lossless run.
 template <class List>
-struct with_none;
+struct with_none {
+  using type = List;
+};
 template <class... C>
 struct with_none<compressors<C...>> {
   using type = std::conditional_t<(std::is_same_v<C, no_compression> || ...), compressors<C...>, compressors<C..., no_compression>>;
 };
 }  // namespace detail
 
-template <class Model, class... Policies>
-class trainer : public basic_trainer {
+/// A trainer whose empty scheduler's and compressor's seats get the given lists.
+template <class Model, class Schedulers, class Compressors, class... Policies>
+class trainer_with : public basic_trainer {
  public:
   using model = Model;
   using device_list = policy_for<device_seat, devices<cpu, reference<float>, reference<double>>, Policies...>;
-  using scheduler_list = policy_for<scheduler_seat, built_in_schedulers, Policies...>;
-  using compressor_list = typename detail::with_none<fusionllm::compressor_list<policy_for<compressor_seat, built_in_compressors, Policies...>>>::type;
+  using scheduler_list = policy_for<scheduler_seat, Schedulers, Policies...>;
+  using compressor_list = typename detail::with_none<detail::compressors_of<policy_for<compressor_seat, Compressors, Policies...>>>::type;
 
   static const model_binding& binding() { return bind_model<Model, device_list, scheduler_list, compressor_list>(); }
 
-  explicit trainer(trainer_options o = {}) : basic_trainer(binding(), std::move(o)) {}
+  explicit trainer_with(trainer_options o = {}) : basic_trainer(binding(), std::move(o)) {}
+};
+
+template <class Model, class... Policies>
+class trainer : public trainer_with<Model, built_in_schedulers, built_in_compressors, Policies...> {
+ public:
+  using trainer::trainer_with::trainer_with;
 };
 
 }  // namespace fusionllm::inline v0
