@@ -3,33 +3,17 @@
 // uses. Schedulers ask it how long a candidate takes; the simulate layer records what it does. Events at one instant
 // are taken in the order in which they were made, so that the same plan always gives the same nanosecond.
 //
-// A peer computes one task at a time. A message starts when its link and the lines of both sites are free, keeps each
-// for its bytes over that one's bandwidth, and arrives a latency after its last byte. After the last backward: every
+// A peer computes one task at a time; messages wait for their links (link_queues.hpp). After the last backward: every
 // use of a parameter sends its gradient along its stage's replicas and on to the primary owner; each peer that has all
 // gradients it owns reports to the leader; the leader answers; owners update and send the new values to other holders.
 #pragma once
 
 #include "dispatcher.hpp"
+#include "link_queues.hpp"
 #include "owners.hpp"
 #include "profile.hpp"
 
 namespace fusionllm::inline v0 {
-
-enum class message_kind : u8 { activation, cotangent, gradient, summary, answer, value };
-
-constexpr const char* name_of(message_kind k) {
-  constexpr const char* names[] = {"activation", "cotangent", "gradient", "summary", "answer", "value"};
-  return names[std::size_t(k)];
-}
-
-struct message_record {
-  message_kind kind;
-  int from, to;             ///< peers
-  int subject;              ///< an edge of the program; a parameter
-  int micro_batch;          ///< -1: none
-  u64 raw_bytes, bytes;     ///< bytes: on the wire, with the message's overhead
-  nanoseconds start, sent, arrived;
-};
 
 struct compute_record {
   int peer;
@@ -49,12 +33,9 @@ class step_replay {
  public:
   /// Keeps all by reference. The plan must be one that `obstacle` has nothing to say about.
   step_replay(const step_profile& f, const plan& p, const program& prog, Record& record)
-      : f_(f), costs_(*f.problem().costs), plan_(p), prog_(prog), record_(record) {
+      : f_(f), costs_(*f.problem().costs), plan_(p), prog_(prog), record_(record), queues_(costs_) {
     const std::size_t n = std::size_t(costs_.peers());
-    link_free_.resize(n * n);
     codec_.resize(n * n, -1);
-    up_free_.resize(costs_.machines().sites.size());
-    down_free_.resize(up_free_.size());
     seat_of_.resize(n, -1);
     for (std::size_t c = 0; c < p.codecs.size(); ++c)
       codec_[std::size_t(p.codecs[c].from) * n + std::size_t(p.codecs[c].to)] = int(c);
@@ -83,14 +64,14 @@ class step_replay {
   bool finished() const { return finished_ == seats_.size(); }
 
  private:
-  enum class event_kind : u8 { task_end, edge, gradient, summary, answer, updated, value };
+  enum class event_kind : u8 { task_end, ready, sent, edge, gradient, summary, answer, updated, value };
   struct event {
     nanoseconds at;
     u64 order;
     event_kind kind;
     int seat;     ///< where it happens
-    int subject;  ///< task, edge, chain
-    int extra;    ///< micro-batch; place in a chain
+    int subject;  ///< task, edge, chain, message
+    int extra;    ///< micro-batch; place in a chain; number of a turn
   };
   static bool later(const event& a, const event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
 
@@ -103,6 +84,12 @@ class step_replay {
     int owned;                                ///< parameters of which it is the primary owner
     u64 owned_parameters;                     ///< scalars in them
     bool computed;                            ///< all its tasks are done
+  };
+  /// What the arrival of a message means.
+  struct delivery {
+    event_kind what;
+    int subject, extra;
+    nanoseconds decode;  ///< between arrival and use
   };
   /// The gradient of one use of a parameter: summed along the replicas of the use's stage, then at the primary.
   struct chain {
@@ -139,8 +126,12 @@ class step_replay {
   }
 
   void take(const event& e) {
+    if (e.kind == event_kind::ready) return queue(e.subject);
+    if (e.kind == event_kind::sent) return sent(e);
     seat& s = seats_[std::size_t(e.seat)];
     switch (e.kind) {
+      case event_kind::ready:
+      case event_kind::sent: return;
       case event_kind::task_end: task_end(e); return;
       case event_kind::edge:
         s.tasks.arrived(e.subject, e.extra);
@@ -187,10 +178,9 @@ class step_replay {
       const u64 raw = f_.cost(x.node).output_bytes;
       const u64 bytes = c < 0 ? raw : f_.wire_bytes(x.node, plan_.codecs[std::size_t(c)]);
       const bool coded = bytes != raw;
-      message_record m{x.kind == edge_kind::activation ? message_kind::activation : message_kind::cotangent,
-                       s.peer, to, edge_index, e.extra, raw, bytes, 0, 0, 0};
-      send(m, now_ + (coded ? costs_.coding(s.peer, raw) : 0));
-      push(m.arrived + (coded ? costs_.coding(to, raw) : 0), event_kind::edge, seat_of_[std::size_t(to)], edge_index, e.extra);
+      const message_record m{x.kind == edge_kind::activation ? message_kind::activation : message_kind::cotangent,
+                             s.peer, to, edge_index, e.extra, raw, bytes};
+      send(m, event_kind::edge, edge_index, e.extra, coded ? costs_.coding(s.peer, raw) : 0, coded ? costs_.coding(to, raw) : 0);
     }
     if (s.tasks.done()) {
       s.computed = true;
@@ -202,23 +192,22 @@ class step_replay {
     }
   }
 
-  // Fills in the times of a message that is ready at `ready`.
-  void send(message_record& m, nanoseconds ready) {
-    const path& link = costs_.link(m.from, m.to);
-    m.bytes += costs_.message_overhead();
-    nanoseconds& link_free = link_free_[std::size_t(m.from) * std::size_t(costs_.peers()) + std::size_t(m.to)];
-    m.start = (std::max)(ready, link_free);
-    const int up = costs_.machines().peers[std::size_t(m.from)].site, down = costs_.machines().peers[std::size_t(m.to)].site;
-    const u64 up_rate = up == down ? 0 : costs_.machines().sites[std::size_t(up)].up;
-    const u64 down_rate = up == down ? 0 : costs_.machines().sites[std::size_t(down)].down;
-    if (up_rate) m.start = (std::max)(m.start, up_free_[std::size_t(up)]);
-    if (down_rate) m.start = (std::max)(m.start, down_free_[std::size_t(down)]);
-    m.sent = m.start + link.occupancy(m.bytes);
-    link_free = m.sent;
-    if (up_rate) up_free_[std::size_t(up)] = m.start + path{0, up_rate}.occupancy(m.bytes);
-    if (down_rate) down_free_[std::size_t(down)] = m.start + path{0, down_rate}.occupancy(m.bytes);
-    m.arrived = m.sent + link.latency;
+  void send(const message_record& m, event_kind what, int subject, int extra, nanoseconds encode = 0, nanoseconds decode = 0) {
+    const int index = queues_.add(m);
+    deliveries_.push_back({what, subject, extra, decode});
+    if (encode > 0) push(now_ + encode, event_kind::ready, 0, index, 0);
+    else queue(index);
+  }
+  void queue(int index) {
+    if (const auto t = queues_.queue(index, now_)) push(t->end, event_kind::sent, 0, t->message, t->number);
+  }
+  void sent(const event& e) {
+    if (!queues_.finish(e.subject, e.extra, now_)) return;
+    const message_record& m = queues_.message(e.subject);
+    const delivery& d = deliveries_[std::size_t(e.subject)];
     record_(m);
+    push(m.arrived + d.decode, d.what, seat_of_[std::size_t(m.to)], d.subject, d.extra);
+    if (const auto t = queues_.next(e.subject, now_)) push(t->end, event_kind::sent, 0, t->message, t->number);
   }
 
   // Place `place` of a chain has its sum: to the next replica, or to the primary owner.
@@ -227,9 +216,7 @@ class step_replay {
     const bool last = place + 1 == int(x.peers.size());
     const int from = x.peers[std::size_t(place)], to = last ? x.primary : x.peers[std::size_t(place) + 1];
     const u64 bytes = f_.graph().params[std::size_t(x.parameter)].count() * 4;
-    message_record m{message_kind::gradient, from, to, x.parameter, -1, bytes, bytes, 0, 0, 0};
-    send(m, now_);
-    push(m.arrived, event_kind::gradient, seat_of_[std::size_t(to)], c, place + 1);
+    send({message_kind::gradient, from, to, x.parameter, -1, bytes, bytes}, event_kind::gradient, c, place + 1);
   }
 
   void report_if_ready(int seat_index) {
@@ -248,9 +235,7 @@ class step_replay {
   void note(message_kind kind, event_kind what, int from, int to_seat, u64 bytes) {
     const int to = seats_[std::size_t(to_seat)].peer;
     if (from == to) return push(now_, what, to_seat, 0, 0);
-    message_record m{kind, from, to, -1, -1, bytes, bytes, 0, 0, 0};
-    send(m, now_);
-    push(m.arrived, what, to_seat, 0, 0);
+    send({kind, from, to, -1, -1, bytes, bytes}, what, 0, 0);
   }
 
   void update(int seat_index) {
@@ -268,9 +253,7 @@ class step_replay {
         for (int to : owners_[i].holders)
           if (to != peer) {
             const u64 bytes = f_.graph().params[i].count() * 4;
-            message_record m{message_kind::value, peer, to, int(i), -1, bytes, bytes, 0, 0, 0};
-            send(m, now_);
-            push(m.arrived, event_kind::value, seat_of_[std::size_t(to)], int(i), 0);
+            send({message_kind::value, peer, to, int(i), -1, bytes, bytes}, event_kind::value, int(i), 0);
           }
   }
 
@@ -281,7 +264,8 @@ class step_replay {
   const plan& plan_;
   const program& prog_;
   Record& record_;
-  std::vector<nanoseconds> link_free_, up_free_, down_free_;
+  link_queues queues_;
+  std::vector<delivery> deliveries_;  ///< of each message
   std::vector<int> codec_;    ///< [from][to]: index into the plan's codecs
   std::vector<int> seat_of_;  ///< peer -> seat
   std::vector<seat> seats_;

@@ -30,7 +30,7 @@ struct replay_result {
   std::vector<peer_use> peers;           ///< of the plan, by peer
   std::vector<link_use> links;           ///< that carried something, by (from, to)
   std::vector<compute_record> computes;  ///< in order of their starts
-  std::vector<message_record> messages;  ///< in the order in which they were sent
+  std::vector<message_record> messages;  ///< in the order in which their last bytes were sent
   program prog;                          ///< what `task` and `subject` in the records count in
 };
 
@@ -59,7 +59,7 @@ inline void add_up(replay_result& r, const plan& p, const std::vector<memory_nee
     ++l->messages;
     l->raw_bytes += m.raw_bytes;
     l->bytes += m.bytes;
-    l->busy += m.sent - m.start;
+    l->busy += m.busy;
     if (m.kind == message_kind::activation || m.kind == message_kind::cotangent) l->tensor_bytes += m.bytes;
   }
   std::sort(r.links.begin(), r.links.end(),

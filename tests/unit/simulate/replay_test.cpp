@@ -46,13 +46,15 @@ TEST_CASE("peers never compute two tasks at once, links never carry two messages
     CHECK(c.start >= free[std::size_t(c.peer)]);
     free[std::size_t(c.peer)] = c.end;
   }
-  std::vector<fl::nanoseconds> link(9);
+  std::vector<fl::nanoseconds> sent(9);
   for (const auto& m : r.messages) {
-    CHECK(m.start >= link[std::size_t(m.from * 3 + m.to)]);
-    link[std::size_t(m.from * 3 + m.to)] = m.sent;
+    CHECK(m.sent >= sent[std::size_t(m.from * 3 + m.to)] + (std::min)(m.busy, fl::nanoseconds(1)));
+    sent[std::size_t(m.from * 3 + m.to)] = m.sent;
+    CHECK(m.sent - m.start >= m.busy);
     CHECK(m.arrived == m.sent + 50);
     CHECK(m.arrived <= r.step);
   }
+  for (const auto& l : r.links) CHECK(l.busy <= sent[std::size_t(l.from * 3 + l.to)]);
   // Every task of every micro-batch once, none before what it receives.
   CHECK(r.computes.size() == r.prog.tasks.size() * 5 + 3);
   for (const auto& c : r.computes)
