@@ -81,7 +81,8 @@ class broker_process final : public broker_host {
     return state_.step;
   }
 
-  const error& ending() const { return ended_; }
+  /// How the run ended; a run whose last state could not be saved did not end well.
+  const error& ending() const { return ended_.code() == errc::ok && unsaved_ ? *unsaved_ : ended_; }
   const run_state& state() const { return state_; }
 
   void on_text(const std::string& line) override { events_.on_message({severity::info, line}); }
@@ -118,9 +119,10 @@ class broker_process final : public broker_host {
       const u64 bytes = save(folder_->checkpoints().file_of(step));
       folder_->checkpoints().keep_newest(call_.config.keep);
       events_.on_checkpoint({step, folder_->checkpoints().file_of(step), bytes, seconds_since(begin)});
+      unsaved_.reset();
     } catch (const error& e) {
-      unsaved_ = e.what();
-      warn(unsaved_ + "; training goes on");
+      unsaved_ = e;
+      if (step < settings_.steps) warn(std::string(e.what()) + "; training goes on");
     }
   }
   std::span<const std::byte> saved(int parameter, int part) override { return state_.parts[std::size_t(parameter * 3 + part)]; }
@@ -148,7 +150,7 @@ class broker_process final : public broker_host {
   run_state state_;
   plan plan_;
   std::vector<std::string> names_;
-  std::string unsaved_;
+  std::optional<error> unsaved_;
   error ended_;
 };
 
@@ -206,6 +208,7 @@ inline int broker_command(const command_call& call) {
   const u64 first = call.config.resume ? process.resume() : 0;
   if (first >= s.steps) {
     process.on_text("nothing left to do: step " + std::to_string(first) + " of " + std::to_string(s.steps) + " is done");
+    sinks.finish(call);
     return 0;
   }
   bool told = false;

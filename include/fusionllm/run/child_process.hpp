@@ -54,17 +54,6 @@ class child_process {
   void signal(int number) const {
     if (pid_ > 0) ::kill(pid_, number);
   }
-  /// Waits until it ends, `most` at most; then asks it to end, then kills it. True when it ended by itself.
-  bool finish(nanoseconds most) {
-    for (int number : {0, SIGTERM, SIGKILL}) {
-      if (number) signal(number);
-      const nanoseconds deadline = machine_clock::read() + (number ? 2 * second : most);
-      while (running() && machine_clock::read() < deadline) ::usleep(2000);
-      if (!running()) return number == 0;
-    }
-    return false;
-  }
-
   /// Once it has ended.
   bool ended_well() const { return WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
   int exit_status() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_); }

@@ -61,18 +61,28 @@ class local_peers {
     return nullptr;
   }
 
-  /// Waits for all, kills what does not end, and says how those ended that did not end well.
-  std::vector<std::string> finish(bool run_ended_well) {
+  /// Waits for all, `most` at most, ends and then kills those that are left, and says how they ended that did not end well.
+  std::vector<std::string> finish(nanoseconds most) {
     std::vector<std::string> reports;
-    for (auto& c : children_) {
-      const bool by_itself = c.finish(run_ended_well ? 10 * second : 5 * second);
-      if (!by_itself) reports.push_back(c.name() + " did not end with the run and was killed");
+    wait_for_all(most);
+    for (auto& c : children_)
+      if (c.running()) reports.push_back(c.name() + " did not end with the run and was killed");
       else if (!c.ended_well()) reports.push_back(c.ending());
+    for (int number : {SIGTERM, SIGKILL}) {
+      for (auto& c : children_)
+        if (c.running()) c.signal(number);
+      wait_for_all(2 * second);
     }
     return reports;
   }
 
  private:
+  void wait_for_all(nanoseconds most) {
+    const nanoseconds deadline = machine_clock::read() + most;
+    for (auto& c : children_)
+      while (c.running() && machine_clock::read() < deadline) ::usleep(2000);
+  }
+
   const command_call& call_;
   std::vector<std::string> names_;
   std::optional<shared_text> config_;
@@ -106,6 +116,7 @@ inline int local_command(const command_call& given) {
   const u64 first = call.config.resume ? process.resume() : 0;
   if (first >= s.steps) {
     process.on_text("nothing left to do: step " + std::to_string(first) + " of " + std::to_string(s.steps) + " is done");
+    sinks.finish(call);
     return 0;
   }
   process.on_text(data->describe());
@@ -116,8 +127,7 @@ inline int local_command(const command_call& given) {
     else detail::watch_children(peers, broker, noticed);
   });
   const errc code = process.ending().code();
-  const bool well = code == errc::ok || code == errc::interrupted;
-  for (const std::string& r : peers.finish(well)) process.warn(r);
+  for (const std::string& r : peers.finish(5 * second)) process.warn(r);
   if (code == errc::ok) detail::evaluate_state(call, *data, process.state(), sinks.all);
   sinks.finish(call);
   if (code != errc::ok) throw error(process.ending());

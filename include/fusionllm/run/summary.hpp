@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../simulate/table.hpp"
 #include "../trainer/events.hpp"
 #include "../trainer/json_text.hpp"
 
@@ -56,10 +57,12 @@ class run_summary final : public event_sink {
       std::snprintf(line, sizeof line, format, values...);
       text += line;
     };
-    if (!links_.empty()) add("%-24s %-16s %12s %12s %8s %10s\n", "link", "compressor", "raw MB", "sent MB", "ratio", "seconds");
+    text_table links({"link", "compressor", ">raw MB", ">sent MB", ">ratio", ">seconds"});
+    const auto fixed = [&](double x) { return std::snprintf(line, sizeof line, "%.2f", x), std::string(line); };
     for (const link& l : links_)
-      add("%-24s %-16s %12.2f %12.2f %8.2f %10.2f\n", (l.from + " -> " + l.to).c_str(), l.codec.c_str(), double(l.raw_bytes) / 1e6,
-          double(l.sent_bytes) / 1e6, l.sent_bytes ? double(l.raw_bytes) / double(l.sent_bytes) : 0, l.seconds);
+      links.row({l.from + " -> " + l.to, l.codec, fixed(double(l.raw_bytes) / 1e6), fixed(double(l.sent_bytes) / 1e6),
+                 fixed(l.sent_bytes ? double(l.raw_bytes) / double(l.sent_bytes) : 0), fixed(l.seconds)});
+    if (!links.empty()) text += links.text();
     if (steps_seen() > 0) {
       add("steps %llu, loss %.4f to %.4f, median step %.1f ms", static_cast<unsigned long long>(steps_seen()), first_loss_, loss_,
           1e3 * median_step());
