@@ -21,20 +21,29 @@ endforeach()
 # $FUSIONLLM_BUILD/tests/mixed/<example>_g++_O0 and <example>_clang++_O2 (which is absent where clang++ is).
 set(FUSIONLLM_MIXED gpt CACHE STRING "The example that runs of mixed peers are made of")
 mark_as_advanced(FUSIONLLM_MIXED)
-set(mixed_source ${PROJECT_SOURCE_DIR}/examples/${FUSIONLLM_MIXED}.cpp)
+set(mixed_sources ${PROJECT_SOURCE_DIR}/examples/${FUSIONLLM_MIXED}.cpp ${PROJECT_SOURCE_DIR}/cmake/linked.cpp)
 set(mixed_programs "")
 set(mixed_builds g++ ${FUSIONLLM_GXX} O0 clang++ ${FUSIONLLM_CLANGXX} O2)
-while(mixed_builds AND EXISTS ${mixed_source})
+while(mixed_builds)
   list(POP_FRONT mixed_builds kind compiler level)
-  if(compiler)
-    set(program ${CMAKE_CURRENT_BINARY_DIR}/mixed/${FUSIONLLM_MIXED}_${kind}_${level})
-    add_custom_command(OUTPUT ${program}
-      COMMAND ${FUSIONLLM_CCACHE} ${compiler} ${fusionllm_plain_flags} -ffp-contract=off -${level} -MMD -MF ${program}.d
-              -MT ${program} -c ${mixed_source} -o ${program}.o
-      COMMAND ${compiler} ${program}.o -o ${program} ${OneDNN_LIBRARY} -l${FUSIONLLM_OPENMP_LIBRARY} -pthread
-      DEPENDS ${mixed_source} DEPFILE ${program}.d VERBATIM COMMENT "${FUSIONLLM_MIXED} by ${kind} -${level}")
-    list(APPEND mixed_programs ${program})
+  if(NOT compiler)
+    continue()
   endif()
+  set(program ${CMAKE_CURRENT_BINARY_DIR}/mixed/${FUSIONLLM_MIXED}_${kind}_${level})
+  set(objects "")
+  foreach(source IN LISTS mixed_sources)
+    get_filename_component(name ${source} NAME_WE)
+    set(object ${program}.${name}.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${FUSIONLLM_CCACHE} ${compiler} ${fusionllm_plain_flags} -ffp-contract=off -${level} -MMD -MF ${object}.d
+              -MT ${object} -c ${source} -o ${object}
+      DEPENDS ${source} DEPFILE ${object}.d VERBATIM COMMENT "${name} by ${kind} -${level}")
+    list(APPEND objects ${object})
+  endforeach()
+  add_custom_command(OUTPUT ${program}
+    COMMAND ${compiler} ${objects} -o ${program} ${OneDNN_LIBRARY} -l${FUSIONLLM_OPENMP_LIBRARY} -pthread
+    DEPENDS ${objects} VERBATIM COMMENT "${FUSIONLLM_MIXED} by ${kind} -${level}")
+  list(APPEND mixed_programs ${program})
 endwhile()
 if(mixed_programs)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mixed)
