@@ -3,7 +3,8 @@
 #   An executable linked with fusionllm::cpu. The DEVICE files hold the device tables of its models: with a CUDA compiler
 #   they are compiled and linked and the sources see FUSIONLLM_WITH_CUDA=1; without one they are left out and the
 #   definition is 0. LINKED, for sources that include <fusionllm/linked.hpp>: the library's commands, schedulers and
-#   compressors are compiled once a build, into fusionllm_linked. A macro, because a language can be enabled only in the scope of a CMakeLists.txt.
+#   compressors are compiled once a build, into fusionllm_linked. A macro, because a language can be enabled only in the
+#   scope of a CMakeLists.txt.
 #
 # fusionllm_enable_cuda()
 #   Looks once for a CUDA compiler (CMAKE_CUDA_COMPILER, CUDACXX, PATH, /usr/local/cuda), enables the language and makes
