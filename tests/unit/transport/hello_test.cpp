@@ -52,7 +52,9 @@ TEST_CASE("the first difference is named, and no secret") {
   CHECK(contains(with([](fl::hello& h) { h.config[0].value = "0.002"; }),
                  "configuration key 'learning_rate' is '0.002' at 'b' and '0.001' at 'a'"));
   CHECK(contains(with([](fl::hello& h) { h.config.pop_back(); }), "'seed' is '7' at 'a' and missing at 'b'"));
-  CHECK(contains(with([](fl::hello& h) { h.config.push_back({"extra", "1"}); }), "'extra' is '1' at 'b' and missing at 'a'"));
+  CHECK(contains(with([](fl::hello& h) { h.config.push_back({"extra", "1"}); }),
+                 "'extra' is '1' at 'b' and missing at 'a'"));
+  CHECK(with([](fl::hello& h) { h.config.push_back({"data?", "x"}); }) == "none");
   CHECK(with([](fl::hello& h) { std::swap(h.config[0], h.config[1]); }) == "none");
 }
 
