@@ -53,8 +53,8 @@ namespace detail {
 class layout_builder {
  public:
   layout_builder(const graph_view& g, const program& prog, std::span<const kernel_table* const> kernels, int stage,
-                 const sizes& bounds, u64 real_bytes, bool training)
-      : g_(g), prog_(prog), kernels_(kernels), stage_(stage), bounds_(bounds), real_(real_bytes), training_(training) {
+                 const sizes& bounds, u64 real_bytes)
+      : g_(g), prog_(prog), kernels_(kernels), stage_(stage), bounds_(bounds), real_(real_bytes) {
     layout_.index = value_index(g, prog.uses);
     values_.resize(std::size_t(layout_.index.count()));
     layout_.places.resize(values_.size());
@@ -73,8 +73,8 @@ class layout_builder {
   }
 
  private:
-  int stage_of_task(int node, bool backward) const { return at_[std::size_t(node)][backward]; }
-  bool local(int node, bool backward) const { return stage_of_task(node, backward) >= 0; }
+  int instant_of(int node, bool backward) const { return at_[std::size_t(node)][backward]; }
+  bool local(int node, bool backward) const { return instant_of(node, backward) >= 0; }
   u64 bytes(int node) const { return output_bytes(g_, node, bounds_, real_); }
 
   void number_instants() {
@@ -112,7 +112,7 @@ class layout_builder {
     touch_edges(t, id);
     for (int n : t.nodes) {
       const node& o = g_.nodes[std::size_t(n)];
-      const int now = stage_of_task(n, false);
+      const int now = instant_of(n, false);
       touch(layout_.index.output(n), bytes(n), now);
       const node_cost c = cost_of(g_, n, bounds_, real_);
       if (c.saved_bytes) touch(layout_.index.saved(n), c.saved_bytes, now);
@@ -132,7 +132,7 @@ class layout_builder {
     touch_edges(t, id);
     for (int n : t.nodes) {
       const node& o = g_.nodes[std::size_t(n)];
-      const int now = stage_of_task(n, true);
+      const int now = instant_of(n, true);
       const auto& own = prog_.uses[std::size_t(n)];
       if (!own.empty()) touch(layout_.index.partial(n, 0), bytes(n), now);
       if (o.op->saves_output) touch(layout_.index.output(n), bytes(n), now);
@@ -154,11 +154,10 @@ class layout_builder {
 
   // A cotangent that an operator passes on unchanged is the same memory; so is what an operator may write in place.
   void merge_aliases() {
-    if (training_)
-      for (int t : prog_.tasks_of_stage[std::size_t(stage_)]) {
-        if (!prog_.tasks[std::size_t(t)].backward) continue;
-        for (int n : prog_.tasks[std::size_t(t)].nodes) alias_backward(n);
-      }
+    for (int t : prog_.tasks_of_stage[std::size_t(stage_)]) {
+      if (!prog_.tasks[std::size_t(t)].backward) continue;
+      for (int n : prog_.tasks[std::size_t(t)].nodes) alias_backward(n);
+    }
     for (int t : prog_.tasks_of_stage[std::size_t(stage_)]) {
       if (prog_.tasks[std::size_t(t)].backward) continue;
       for (int n : prog_.tasks[std::size_t(t)].nodes) alias_in_place(n);
@@ -176,7 +175,7 @@ class layout_builder {
       if ((o.op->passes_cotangent >> k & 1) && !prog_.uses[std::size_t(n)].empty())
         merge(layout_.index.partial(in, u), layout_.index.partial(n, 0));
       else if (k == 0 && o.op->reuses_input && u == 0 && local(in, false) &&
-               values_[std::size_t(layout_.index.output(in))].last == stage_of_task(n, true))
+               values_[std::size_t(layout_.index.output(in))].last == instant_of(n, true))
         merge(layout_.index.partial(in, u), layout_.index.output(in));
     }
   }
@@ -187,7 +186,7 @@ class layout_builder {
     if (!o.op->in_place || in < 0 || g_.nodes[std::size_t(in)].op->placeholder) return;
     if (o.in[1] == in || bytes(in) != bytes(n)) return;
     const int root = find(layout_.index.output(in));
-    if (values_[std::size_t(root)].last == stage_of_task(n, false)) merge(layout_.index.output(n), root);
+    if (values_[std::size_t(root)].last == instant_of(n, false)) merge(layout_.index.output(n), root);
   }
 
   int find(int v) const {
@@ -207,9 +206,7 @@ class layout_builder {
 
   bool within_one_task(const packed_value& v) const {
     for (std::size_t i = 0; i < begins_.size(); ++i)
-      if (v.first >= begins_[i]) {
-        if (v.last <= ends_[i]) return true;
-      }
+      if (v.first >= begins_[i] && v.last <= ends_[i]) return true;
     return false;
   }
 
@@ -236,7 +233,6 @@ class layout_builder {
   int stage_;
   sizes bounds_;
   u64 real_;
-  bool training_;
   stage_layout layout_;
   std::vector<packed_value> values_;
   std::vector<std::array<int, 2>> at_;  ///< node: instants of its forward and backward, -1 if elsewhere
@@ -247,8 +243,8 @@ class layout_builder {
 
 /// Lays out what `stage` holds of one micro-batch of at most `bounds`.
 inline stage_layout lay_out(const graph_view& g, const program& prog, std::span<const kernel_table* const> kernels,
-                            int stage, const sizes& bounds, u64 real_bytes, bool training = true) {
-  return detail::layout_builder(g, prog, kernels, stage, bounds, real_bytes, training).build();
+                            int stage, const sizes& bounds, u64 real_bytes) {
+  return detail::layout_builder(g, prog, kernels, stage, bounds, real_bytes).build();
 }
 
 }  // namespace fusionllm::inline v0

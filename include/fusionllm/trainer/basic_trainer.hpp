@@ -115,12 +115,7 @@ class basic_trainer : private engine_host {
   /// Writes weights, optimizer state and step to a file, which appears whole or not at all. Errors: checkpoint, resource.
   void save(const std::string& path) {
     checkpoint_writer w(path, {model_.fingerprint, engine_->next_step(), 0, 0});
-    for (const auto& x : engine_->parameters().parameters()) {
-      const parameter_info& p = model_.graph.params[std::size_t(x.parameter)];
-      const u64 bytes = p.count() * size_of(choice_.real);
-      for (auto [suffix, data] : {std::pair{"", x.weight}, {":m", x.m}, {":v", x.v}})
-        w.add(std::string(p.path.view()) + suffix, choice_.real, p.dims, {data, bytes});
-    }
+    each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) { w.add(name, choice_.real, dims, data); });
     w.finish();
   }
   /// Reads what `save` or a distributed run wrote for this model. Errors: checkpoint; nothing is changed then.
@@ -128,16 +123,26 @@ class basic_trainer : private engine_host {
     checkpoint_reader r(path);
     r.expect_model(model_.fingerprint);
     r.verify();
-    for (auto& x : engine_->parameters().parameters()) {
-      const parameter_info& p = model_.graph.params[std::size_t(x.parameter)];
-      const u64 bytes = p.count() * size_of(choice_.real);
-      for (auto [suffix, data] : {std::pair{"", x.weight}, {":m", x.m}, {":v", x.v}})
-        r.read(std::string(p.path.view()) + suffix, choice_.real, p.dims, {data, bytes});
-    }
+    const auto read = [&](const std::string& name, const extents& dims, std::span<std::byte> data) { r.read(name, choice_.real, dims, data); };
+    each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) {
+      const auto* found = r.find(name);
+      if (!found || found->type != choice_.real || found->dims != dims) read(name, dims, data);  // says what is wrong, before any is read
+    });
+    each_record(read);
     engine_->set_next_step(r.info().step);
   }
 
  private:
+  /// f(name, shape, memory) for everything that a checkpoint holds.
+  template <class F>
+  void each_record(F&& f) {
+    for (auto& x : engine_->parameters().parameters()) {
+      const parameter_info& p = model_.graph.params[std::size_t(x.parameter)];
+      const std::size_t bytes = p.count() * size_of(choice_.real);
+      for (auto [suffix, data] : {std::pair{"", x.weight}, {":m", x.m}, {":v", x.v}})
+        f(std::string(p.path.view()) + suffix, p.dims, std::span(data, bytes));
+    }
+  }
   void send(int, const frame_header&, std::span<const std::byte>, u64) override {}
   void on_step(const step_report& r) override {
     last_ = {r.step + 1, r.verdict.loss, r.verdict.gradient_norm, r.learning_rate, r.verdict.skipped};

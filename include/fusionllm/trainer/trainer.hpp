@@ -2,7 +2,7 @@
 // `trainer<Model, Policies...>`: a model with the policies it is compiled with. As an object it trains inside its
 // caller's program; given to `run` it is a whole decentralized trainer.
 //
-//   fl::trainer<my_model> t({.batch = 32, .micro_batches = 4, .threads = 2});
+//   fl::trainer<my_model> t({.threads = 2, .batch = 32, .micro_batches = 4});
 //   auto r = t.step({{"tokens", tokens, {32, 128}}, {"targets", targets, {32, 128}}});   // spans of your memory
 //   t.predict({{"tokens", prompt, {1, 9}}}, {"logits", logits, {1, 9, 256}});
 //

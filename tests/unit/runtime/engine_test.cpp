@@ -4,7 +4,7 @@
 #include "catch.hpp"
 #include "engines.hpp"
 #include "unit/error_of.hpp"
-#include "unit/runtime/same_bits.hpp"
+#include "same_bits.hpp"
 
 using namespace fusionllm_test;
 namespace fl = fusionllm;

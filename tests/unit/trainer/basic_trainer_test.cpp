@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fusionllm/trainer/basic_trainer.hpp>
+
+#include "allocations.hpp"
+#include "catch.hpp"
+#include "engines.hpp"
+#include "unit/error_of.hpp"
+#include "unit/temporary_folder.hpp"
+#include <fusionllm/device/cpu.hpp>
+#include <fusionllm/schedule/schedulers.hpp>
+
+using namespace fusionllm_test;
+namespace fl = fusionllm;
+
+namespace {
+
+const fl::model_binding& binding() {
+  return fl::bind_model<case_gpt, fl::devices<fl::reference<float>, fl::reference<double>, fl::cpu>, fl::schedulers<fl::best_single>,
+                        fl::built_in_compressors>();
+}
+fl::trainer_options options(const std::string& device = "reference") {
+  fl::trainer_options o;
+  o.device = device;
+  o.batch = 10;
+  o.time = case_gpt::time;
+  o.micro_batches = 4;
+  o.groups = 2;
+  o.seed = 7;
+  o.optimizer = lively_optimizer();
+  return o;
+}
+
+// A trainer with its data.
+struct run {
+  fl::basic_trainer t;
+  token_batch b{10, case_gpt::time};
+  std::vector<double> losses;
+
+  explicit run(const fl::trainer_options& o = options()) : t(binding(), o) {}
+  fl::step_result step(i64 rows = 10) {
+    b.fill(t.steps(), case_gpt::vocabulary, 3, 6);
+    return t.step(spans(rows, b.time));
+  }
+  fl::batch_view spans(i64 rows, i64 time) {
+    const std::size_t n = std::size_t(rows * time);
+    inputs[0] = {"tokens", std::span(b.tokens).first(n), {rows, time}};
+    inputs[1] = {"targets", std::span(b.targets).first(n), {rows, time}};
+    return fl::batch_view(inputs);
+  }
+  void steps(int n) {
+    for (int i = 0; i < n; ++i) losses.push_back(step().loss);
+  }
+  std::map<std::string, std::vector<float>> weights() {
+    std::map<std::string, std::vector<float>> r;
+    for (const auto& p : t.graph().params) {
+      const auto x = t.parameter(p.path.view());
+      r[std::string(p.path.view())].assign(x.as<float>(), x.as<float>() + x.count());
+    }
+    return r;
+  }
+  std::array<fl::input_span, 2> inputs;
+};
+
+}  // namespace
+
+TEST_CASE("a trainer gives the bits of an engine of a distributed run") {
+  run r;
+  engine_group<case_gpt, fl::reference<float>> g(chain_plan(r.t.graph().size(), {{0}, {1}}), [] {
+    group_options o;
+    o.optimizer = lively_optimizer();
+    return o;
+  }());
+  r.steps(5);
+  g.train(5);
+  CHECK(r.losses == g.losses);
+  const auto expected = g.weights();
+  for (const auto& [name, w] : r.weights()) CHECK(std::memcmp(w.data(), expected.at(name).data(), w.size() * 4) == 0);
+  const auto last = r.step();
+  CHECK(last.step == 6);
+  CHECK(r.t.steps() == 6);
+  CHECK(last.learning_rate == fl::learning_rate_at(lively_optimizer(), 5));
+  CHECK(last.gradient_norm > 0);
+  CHECK(!last.skipped);
+}
+
+TEST_CASE("a steady step allocates nothing, on any device") {
+  for (const char* device : {"reference", "reference_f64", "cpu"}) {
+    run r(options(device));
+    for (int i = 0; i < 3; ++i) r.step();
+    const long before = allocations();
+    for (int i = 0; i < 4; ++i) r.step();
+    const long made = allocations() - before;
+    INFO(device);
+    CHECK(made == 0);
+  }
+}
+
+TEST_CASE("20 steps are 10, a file, and 10 more in another trainer") {
+  const temporary_folder folder;
+  run whole, first, second;
+  whole.steps(20);
+  first.steps(10);
+  first.t.save(folder / "a");
+  second.step();  // what it did before is forgotten
+  second.t.load(folder / "a");
+  CHECK(second.t.steps() == 10);
+  second.steps(10);
+  CHECK(std::equal(second.losses.begin(), second.losses.end(), whole.losses.begin() + 10));
+  CHECK(second.weights() == whole.weights());
+  second.t.save(folder / "b");
+  whole.t.save(folder / "c");
+  CHECK(folder.read("b") == folder.read("c"));
+  run third;  // a state of step 0 and of the last step too
+  third.t.save(folder / "zero");
+  third.steps(3);
+  third.t.load(folder / "zero");
+  CHECK(third.t.steps() == 0);
+  third.losses.clear();
+  third.steps(2);
+  CHECK(std::equal(third.losses.begin(), third.losses.end(), whole.losses.begin()));
+}
+
+TEST_CASE("a file that does not fit is an error and changes nothing") {
+  const temporary_folder folder;
+  run r, other(options("reference_f64"));
+  r.steps(2);
+  other.step();
+  other.t.save(folder / "double");
+  r.t.save(folder / "good");
+  const auto before = r.weights();
+  std::string damaged = folder.read("good");
+  damaged[damaged.size() / 2] = char(damaged[damaged.size() / 2] ^ 1);
+  folder.write("damaged", damaged);
+  {
+    fl::checkpoint_writer w(folder / "partly", {binding().fingerprint, 5, 0, 0});
+    const auto& p = binding().graph.params[0];
+    std::vector<float> ones(p.count(), 1.0f);
+    w.add(std::string(p.path.view()), fl::dtype::f32, p.dims, std::as_bytes(std::span(ones)));
+    w.finish();
+  }
+  for (const char* file : {"double", "damaged", "partly", "absent"}) {
+    INFO(file);
+    CHECK(error_of([&] { r.t.load(folder / file); }).code == fl::errc::checkpoint);
+    CHECK(r.weights() == before);
+    CHECK(r.t.steps() == 2);
+  }
+}
+
+TEST_CASE("predictions are forward passes of any size, alike alone and in a batch") {
+  run r;
+  r.steps(3);
+  r.b.fill(99, case_gpt::vocabulary);
+  const auto logits = [&](i64 rows, i64 time, i64 first_row = 0) {
+    std::vector<float> out(std::size_t(rows * time * case_gpt::vocabulary));
+    const fl::input_span tokens{"tokens", std::span(r.b.tokens).subspan(std::size_t(first_row * r.b.time), std::size_t(rows * time)), {rows, time}};
+    r.t.predict(fl::batch_view(std::span(&tokens, 1)), {"logits", std::span(out), {rows, time, case_gpt::vocabulary}});
+    return out;
+  };
+  const auto all = logits(10, 12);
+  for (i64 row : {0, 3, 9}) {
+    const auto one = logits(1, 12, row);
+    CHECK(std::equal(one.begin(), one.end(), all.begin() + row * 12 * case_gpt::vocabulary));
+  }
+  const auto prompt = logits(1, 5);  // causal: a shorter one has the same beginning
+  CHECK(std::equal(prompt.begin(), prompt.end(), all.begin()));
+  CHECK(logits(10, 12) == all);
+  const auto before = r.weights();
+  CHECK(r.t.evaluate(r.spans(10, 12)) == Approx(r.t.evaluate(r.spans(10, 12))));
+  CHECK(r.weights() == before);
+  CHECK(r.t.steps() == 3);
+}
+
+TEST_CASE("evaluation is the mean over the whole batch, however it is cut") {
+  run r;
+  r.b.fill(5, case_gpt::vocabulary, 3, 6);
+  const double whole = r.t.evaluate(r.spans(10, 12));
+  auto o = options();
+  o.micro_batches = o.groups = 1;
+  run once(o);
+  once.b.fill(5, case_gpt::vocabulary, 3, 6);
+  CHECK(once.t.evaluate(once.spans(10, 12)) == Approx(whole).epsilon(1e-6));
+  CHECK(whole == Approx(std::log(61.0)).epsilon(0.1));  // nothing is learned yet
+}
+
+TEST_CASE("parameters, gradients and values are read by name") {
+  run r;
+  CHECK(error_of([&] { r.t.gradient("wte.weight"); }).says(fl::errc::model, "take a step first"));
+  int forward = 0, backward = 0;
+  r.t.observe([&](int node, int micro_batch, bool back, const fl::tensor_ref& t) {
+    CHECK(node >= 0);
+    CHECK(micro_batch < 4);
+    CHECK(t.data != nullptr);
+    (back ? backward : forward) += 1;
+  });
+  const auto result = r.step();
+  CHECK(forward > 4 * 10);
+  CHECK(backward > 4 * 10);
+  r.t.observe({});
+  const int seen = forward;
+  double squares = 0;
+  for (const auto& p : r.t.graph().params) {
+    const auto g = r.t.gradient(p.path.view());
+    CHECK(g.dims == p.dims);
+    for (i64 i = 0; i < g.count(); ++i) squares += double(g.as<float>()[i]) * double(g.as<float>()[i]);
+  }
+  CHECK(std::sqrt(squares) == Approx(result.gradient_norm).epsilon(1e-6));
+  r.step();
+  CHECK(forward == seen);
+  CHECK(error_of([&] { r.t.parameter("wte"); }).says(fl::errc::model, "wte"));
+  CHECK(error_of([&] { r.t.gradient("nothing"); }).says(fl::errc::model, "nothing"));
+}
+
+TEST_CASE("batches of other sizes within the bounds, and what is beyond them") {
+  run r;
+  CHECK(r.step(7).step == 1);
+  CHECK(r.step(1).step == 2);
+  token_batch narrow(10, 12);
+  CHECK(r.t.step(r.spans(10, 3)).step == 3);
+  auto big = options();
+  big.time = 13;
+  CHECK(error_of([&] { run x(big); }).says(fl::errc::model, "13", "12"));
+  for (auto change : {+[](fl::trainer_options& o) { o.batch = 0; }, +[](fl::trainer_options& o) { o.micro_batches = 0; }}) {
+    auto o = options();
+    change(o);
+    CHECK(error_of([&] { run x(o); }).code == fl::errc::config);
+  }
+  auto o = options();
+  o.groups = 9;
+  CHECK(error_of([&] { run x(o); }).says(fl::errc::plan, "groups is 9"));
+  CHECK(error_of([&] { run x(options("gpu")); }).says(fl::errc::config, "gpu", "reference"));
+  std::vector<float> out(61);
+  const fl::input_span tokens{"tokens", std::span(r.b.tokens).first(1), {1, 1}};
+  CHECK(error_of([&] { r.t.predict(fl::batch_view(std::span(&tokens, 1)), {"logits", std::span(out), {61, 1, 1}}); }).says(fl::errc::model, "logits"));
+  CHECK(error_of([&] { r.t.predict(fl::batch_view(std::span(&tokens, 1)), {"logit", std::span(out), {1, 1, 61}}); }).says(fl::errc::model, "logit"));
+  CHECK(r.step().step == 4);
+}
