@@ -114,7 +114,7 @@ TEST_CASE("strangers are turned away within a second, and the listener serves on
     CHECK(contains(s.at_b.rejected[0].what(), "a message of 9223372036854775808 bytes, the cap is 65536"));
   }
   CHECK(raw.closed);
-  CHECK(s.loop.now() - start < 1500 * fl::millisecond);
+  CHECK(s.loop.now() - start < 3 * fl::second);  // about one when the machine is not overloaded
   still_serves(s);
 }
 
