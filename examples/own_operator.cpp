@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two operators of one's own: `swish`, which is element-wise and needs one function (it fuses with its neighbours like the
-// library's own), and `rms_norm`, which has a parameter and loops. Gradients are checked against differences, then a
-// small network with both learns on fl::cpu, whose vector loops know neither.
-// ctest:
+// Two operators of one's own: `swish`, which is element-wise and needs one function (it fuses with its neighbours like
+// the library's own), and `rms_norm`, which has a parameter and loops. Gradients are checked against differences, then
+// a small network with both learns on fl::cpu, whose vector loops know neither. ctest:
 #include <fusionllm/fusionllm.hpp>
 
 #include <cmath>
@@ -100,7 +99,8 @@ template <class T>
 struct samples {  // z = sin(3 x) * y
   std::vector<T> xy = std::vector<T>(2 * batch), z = std::vector<T>(batch);
   explicit samples(fl::u64 step) {
-    for (fl::u64 i = 0; i < xy.size(); ++i) xy[i] = 2 * T(fl::uniform(fl::random_word({.seed = 1, .step = step}, i))) - 1;
+    for (fl::u64 i = 0; i < xy.size(); ++i)
+      xy[i] = 2 * T(fl::uniform(fl::random_word({.seed = 1, .step = step}, i))) - 1;
     for (std::size_t i = 0; i < z.size(); ++i) z[i] = std::sin(3 * xy[2 * i]) * xy[2 * i + 1];
   }
   fl::batch_view view() const { return {{"xy", std::span(xy), {batch, 2}}, {"target", std::span(z), {batch, 1}}}; }

@@ -38,7 +38,8 @@ void check_gradients(fl::sizes s, int vocabulary = 1, u64 seed = 1, double limit
   run.backward();
   const auto& g = run.graph();
   for (int p = 0; p < run.parameter_count(); ++p) {
-    INFO("parameter " << std::string(g.params[std::size_t(p)].path.view()) << ", batch " << s.batch << ", time " << s.time);
+    INFO("parameter " << std::string(g.params[std::size_t(p)].path.view()) << ", batch " << s.batch << ", time "
+                      << s.time);
     const auto expected = differences(run.parameter(p), step, [&] { return run.forward(); });
     CHECK(distance(run.gradient(p), expected) < limit);
   }

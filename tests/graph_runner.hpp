@@ -40,10 +40,10 @@ class graph_runner {
   /// What a test may vary before `forward`.
   fl::pass mode = fl::pass::training;
   fl::random_key key{1, 0, 0, 0};
-  double loss_scale = 0;      ///< 0: the reciprocal of this micro-batch's own count of terms
-  bool reuse_input = false;   ///< backward of `reuses_input` operators writes over in[0]
-  bool use_partials = true;   ///< kernels that add to a partial cotangent are given one
-  bool in_place = false;      ///< forward of `in_place` operators writes over a copy of in[0]
+  double loss_scale = 0;     ///< 0: the reciprocal of this micro-batch's own count of terms
+  bool reuse_input = false;  ///< backward of `reuses_input` operators writes over in[0]
+  bool use_partials = true;  ///< kernels that add to a partial cotangent are given one
+  bool in_place = false;     ///< forward of `in_place` operators writes over a copy of in[0]
 
   graph_runner(fl::graph_view g, std::span<const fl::kernel_table* const> table, fl::sizes s, context& c)
       : g_(g), table_(table), sizes_(s), context_(c) {
@@ -165,7 +165,8 @@ class graph_runner {
   // The sum of cotangents so far, plus one more: later consumers came first.
   void accumulate(int i, const std::vector<T>& own) {
     auto& sum = cotangents_[std::size_t(i)];
-    if (sum.empty()) sum = own;
+    if (sum.empty())
+      sum = own;
     else
       for (std::size_t k = 0; k < sum.size(); ++k) sum[k] = sum[k] + own[k];
   }
@@ -207,8 +208,10 @@ class graph_runner {
     for (std::size_t k = fl::max_inputs; k-- > 0;) {
       if (own[k].empty()) continue;
       if (k == 0 && reuse_input && n.op->reuses_input) own[0] = value(n.in[0]);
-      if (adds[k]) cotangents_[std::size_t(n.in[k])] = own[k];
-      else accumulate(n.in[k], own[k]);
+      if (adds[k])
+        cotangents_[std::size_t(n.in[k])] = own[k];
+      else
+        accumulate(n.in[k], own[k]);
     }
   }
   static bool reads_once(const fl::node& n, int in) {

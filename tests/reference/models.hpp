@@ -20,42 +20,58 @@ struct large_size {
 struct linear_case {
   static constexpr const char* name = "linear";
   template <class Size>
-  static constexpr auto apply(auto x) { return x | fl::linear<Size::features>; }
+  static constexpr auto apply(auto x) {
+    return x | fl::linear<Size::features>;
+  }
 };
 struct linear_without_bias_case {
   static constexpr const char* name = "linear_without_bias";
   template <class Size>
-  static constexpr auto apply(auto x) { return x | fl::linear<Size::features>.without_bias(); }
+  static constexpr auto apply(auto x) {
+    return x | fl::linear<Size::features>.without_bias();
+  }
 };
 struct layer_norm_case {
   static constexpr const char* name = "layer_norm";
   template <class Size>
-  static constexpr auto apply(auto x) { return x | fl::layer_norm; }
+  static constexpr auto apply(auto x) {
+    return x | fl::layer_norm;
+  }
 };
 struct attention_case {
   static constexpr const char* name = "attention";
   template <class Size>
-  static constexpr auto apply(auto x) { return x | fl::causal_attention<Size::heads>; }
+  static constexpr auto apply(auto x) {
+    return x | fl::causal_attention<Size::heads>;
+  }
 };
 struct gelu_case {
   static constexpr const char* name = "gelu";
   template <class Size>
-  static constexpr auto apply(auto x) { return x | fl::gelu; }
+  static constexpr auto apply(auto x) {
+    return x | fl::gelu;
+  }
 };
 struct relu_case {
   static constexpr const char* name = "relu";
   template <class Size>
-  static constexpr auto apply(auto x) { return x | fl::relu; }
+  static constexpr auto apply(auto x) {
+    return x | fl::relu;
+  }
 };
 struct add_case {
   static constexpr const char* name = "add";
   template <class Size>
-  static constexpr auto apply(auto x) { return (x | fl::linear<Size::features>) + x; }
+  static constexpr auto apply(auto x) {
+    return (x | fl::linear<Size::features>)+x;
+  }
 };
 struct multiply_case {
   static constexpr const char* name = "multiply";
   template <class Size>
-  static constexpr auto apply(auto x) { return (x | fl::linear<Size::features>) * x; }
+  static constexpr auto apply(auto x) {
+    return (x | fl::linear<Size::features>)*x;
+  }
 };
 
 template <class Case, class Size>

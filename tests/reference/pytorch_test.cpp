@@ -26,7 +26,8 @@ void check_numbers() {
     } else if (t.kind == "input" || t.kind == "integers") {
       const int i = fl::find_input(g, t.name);
       REQUIRE(i >= 0);
-      if (t.kind == "input") run.value(i) = t.values;
+      if (t.kind == "input")
+        run.value(i) = t.values;
       else
         for (std::size_t k = 0; k < t.values.size(); ++k) run.integers(i)[k] = std::int32_t(t.values[k]);
       ++inputs;
@@ -38,11 +39,16 @@ void check_numbers() {
   for (const auto& t : stored) {
     INFO(Model::name << ' ' << t.kind << ' ' << t.name);
     const int node = fl::find_output(g, t.name);
-    if (t.kind == "output" && t.name == "loss") CHECK(std::abs(loss - t.values[0]) < 1e-13 * std::abs(loss));
-    else if (t.kind == "output") CHECK(distance(run.value(node), t.values) < 1e-13);
-    else if (t.kind == "cotangent") CHECK(distance(run.cotangent(node), t.values) < 1e-12);
-    else if (t.kind == "gradient") CHECK(distance(run.gradient(fl::find_parameter(g, t.name)), t.values) < 1e-12);
-    else continue;
+    if (t.kind == "output" && t.name == "loss")
+      CHECK(std::abs(loss - t.values[0]) < 1e-13 * std::abs(loss));
+    else if (t.kind == "output")
+      CHECK(distance(run.value(node), t.values) < 1e-13);
+    else if (t.kind == "cotangent")
+      CHECK(distance(run.cotangent(node), t.values) < 1e-12);
+    else if (t.kind == "gradient")
+      CHECK(distance(run.gradient(fl::find_parameter(g, t.name)), t.values) < 1e-12);
+    else
+      continue;
     ++results;
   }
   CHECK(results == 4 + run.parameter_count());
@@ -70,5 +76,6 @@ TEST_CASE("fl::cpu is at most 3 times as far from fp64 as PyTorch's fp32") {
 TEST_CASE("the distances' gate refuses a result that is four times as far off") {
   // PyTorch's own distance for x is 2.71e-8: one fp32 addition.
   CHECK(pytorch_distance("gelu", "output", "x") < 3e-8);
-  CHECK(distance(std::vector<double>{1 + 4 * 2.8e-8}, std::vector<double>{1}) > 3 * pytorch_distance("gelu", "output", "x"));
+  CHECK(distance(std::vector<double>{1 + 4 * 2.8e-8}, std::vector<double>{1})
+        > 3 * pytorch_distance("gelu", "output", "x"));
 }

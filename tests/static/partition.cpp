@@ -14,7 +14,8 @@ using fl::i64;
 struct model {
   static constexpr auto define(auto& g) {
     auto y = fl::input<fl::real, fl::batch, 32>(g, "y");
-    return fl::mean_squared_error(fl::input<fl::real, fl::batch, 32>(g, "x") | fl::repeat<6>(fl::linear<128> | fl::gelu | fl::linear<32>), y);
+    return fl::mean_squared_error(
+        fl::input<fl::real, fl::batch, 32>(g, "x") | fl::repeat<6>(fl::linear<128> | fl::gelu | fl::linear<32>), y);
   }
 };
 

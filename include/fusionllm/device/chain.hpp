@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../graph/fuse.hpp"
+#include "../graph/static_graph.hpp"
 #include "kernel.hpp"
 
 namespace fusionllm::inline v0 {
@@ -15,7 +15,9 @@ namespace fusionllm::inline v0 {
 /// A device whose tensors are plain host memory: `static constexpr bool host = true`. If its context has a member
 /// `thread_team team`, element-wise work is split over it; the bits do not depend on how.
 template <class Device>
-concept host_device = requires { requires Device::host; };
+concept host_device = requires {
+  requires Device::host;
+};
 
 /// One link of a chain as a type. Binary: it may have a second input.
 template <class T, scalar_function<T> Fn, bool Binary, bool Random>
@@ -60,8 +62,10 @@ constexpr chain_link link_at(const node& n, std::size_t k) {
 /// Calls f(begin, end) on parts of [0, n), in parallel where the context has a team.
 template <class Context, class F>
 void split_elements(Context& c, i64 n, i64 grain, F&& f) {
-  if constexpr (requires { c.team.split(n, grain, f); }) c.team.split(n, grain, f);
-  else f(i64(0), n);
+  if constexpr (requires { c.team.split(n, grain, f); })
+    c.team.split(n, grain, f);
+  else
+    f(i64(0), n);
 }
 
 template <class T, class Link>
@@ -87,22 +91,28 @@ struct chain_step {
   }
   void draw(element_block<u32>& words, i64 begin) const {
     if constexpr (Link::random) {
-      if (args.training) random_words(words.v, chain_block, key, u64(begin));
-      else words.clear();
+      if (args.training)
+        random_words(words.v, chain_block, key, u64(begin));
+      else
+        words.clear();
     }
   }
   void load_side(element_block<T>& y, i64 begin, int count) const {
     if constexpr (Link::binary) {
-      if (side) y.load(side, begin, count);
-      else y.clear();
+      if (side)
+        y.load(side, begin, count);
+      else
+        y.clear();
     }
   }
   // r becomes one part of the link. What does not change within a block is a constant in the loop: it vectorizes.
   template <scalar_part Part>
   void apply(element_block<T>& r, const element_block<T>& x, const element_block<T>& y, const element_block<T>& d,
              const element_block<u32>& words) const {
-    if (Link::random && args.training) apply<Part, true>(r, x, y, d, words);
-    else apply<Part, false>(r, x, y, d, words);
+    if (Link::random && args.training)
+      apply<Part, true>(r, x, y, d, words);
+    else
+      apply<Part, false>(r, x, y, d, words);
   }
   template <scalar_part Part, bool Draws>
   void apply(element_block<T>& r, const element_block<T>& x, const element_block<T>& y, const element_block<T>& d,
@@ -188,9 +198,12 @@ struct chain_kernel {
       for (i64 begin = from; begin < to; begin += detail::chain_block) {
         const int count = block_at(begin, to);
         block x[links];  // x[k]: first input of link k
-        if (in) x[0].load(in, begin, count);
-        else x[0].clear();  // an operator whose backward reads no input
-        ((K + 1 < links ? (x[(K + 1) % links] = x[K], std::get<K>(s).forward(x[(K + 1) % links], begin, count)) : void()),
+        if (in)
+          x[0].load(in, begin, count);
+        else
+          x[0].clear();  // an operator whose backward reads no input
+        ((K + 1 < links ? (x[(K + 1) % links] = x[K], std::get<K>(s).forward(x[(K + 1) % links], begin, count))
+                        : void()),
          ...);
         block d;
         d.load(d_out, begin, count);
@@ -208,7 +221,7 @@ struct chain_kernel {
 
 /// An element-wise operator on a host device is a chain of one link.
 template <class Op, class Device>
-  requires(Op::elementwise && host_device<Device>)
+  requires(Op::elementwise&& host_device<Device>)
 struct kernel<Op, Device>
     : chain_kernel<Device, chain_link_of<typename Device::real, &detail::scalar_of<Op, typename Device::real>, true,
                                          Op::random>> {};

@@ -32,18 +32,18 @@ enum class pass : u8 { training, inference };
 struct kernel_args {
   const node* op = nullptr;
   pass mode = pass::training;
-  std::array<tensor_ref, max_inputs> in{};     ///< values; in backward only those that the operator saves
+  std::array<tensor_ref, max_inputs> in{};  ///< values; in backward only those that the operator saves
   std::array<tensor_ref, max_params> param{};
-  tensor_ref out{};                            ///< forward: to be written; backward: only if the operator saves it
-  tensor_ref d_out{};                          ///< cotangent of out; absent for a loss, whose cotangent is 1
-  std::array<tensor_ref, max_inputs> d_in{};   ///< backward_input: overwrite each that is present
+  tensor_ref out{};                                ///< forward: to be written; backward: only if the operator saves it
+  tensor_ref d_out{};                              ///< cotangent of out; absent for a loss, whose cotangent is 1
+  std::array<tensor_ref, max_inputs> d_in{};       ///< backward_input: overwrite each that is present
   std::array<tensor_ref, max_inputs> d_partial{};  ///< if present (adds_partial kernels only): d_in = d_partial + own
   std::array<tensor_ref, max_params> d_param{};    ///< backward_weight: add to each that is present
-  void* saved = nullptr;                       ///< `Op::saved` elements of real, from forward to backward
-  void* workspace = nullptr;                   ///< `workspace_bytes` of this kernel
-  void* state = nullptr;                       ///< `Op::state` elements of real, from step to step
-  random_key key{};                            ///< .node is the traced position; a chain uses each link's own
-  double loss_scale = 1;                       ///< a loss: 1 / number of terms that count in the whole batch
+  void* saved = nullptr;                           ///< `Op::saved` elements of real, from forward to backward
+  void* workspace = nullptr;                       ///< `workspace_bytes` of this kernel
+  void* state = nullptr;                           ///< `Op::state` elements of real, from step to step
+  random_key key{};                                ///< .node is the traced position; a chain uses each link's own
+  double loss_scale = 1;                           ///< a loss: 1 / number of terms that count in the whole batch
 };
 
 /// What a device keeps for one peer: threads, libraries' handles and caches. Devices derive their own.
@@ -56,16 +56,17 @@ using kernel_function = void (*)(device_context&, const kernel_args&);
 struct kernel_table {
   kernel_function forward = nullptr;
   kernel_function backward_input = nullptr;
-  kernel_function backward_weight = nullptr;  ///< null: the operator has no parameters
+  kernel_function backward_weight = nullptr;         ///< null: the operator has no parameters
   u64 (*workspace_bytes)(const op_view&) = nullptr;  ///< the larger of forward's and backward's needs
-  bool adds_partial = false;                  ///< backward_input honours d_partial
+  bool adds_partial = false;                         ///< backward_input honours d_partial
 };
 
 namespace detail {
 template <class Op, class T>
 struct own_kernel {
-  static_assert(sizeof(Op) == 0,
-                "the device has no kernel for this operator, and the operator brings none (template <class T> struct kernel)");
+  static_assert(
+      sizeof(Op) == 0,
+      "the device has no kernel for this operator, and the operator brings none (template <class T> struct kernel)");
   using type = own_kernel;
 };
 template <class Op, class T>
@@ -85,16 +86,21 @@ namespace detail {
 template <class K, class Op, class Device>
 constexpr kernel_table make_kernel_table() {
   using context = typename Device::context;
-  static_assert(requires(context& c, const kernel_args& a) { K::forward(c, a); },
-                "a kernel has a static void forward(context&, const kernel_args&)");
+  static_assert(
+      requires(context & c, const kernel_args& a) { K::forward(c, a); },
+      "a kernel has a static void forward(context&, const kernel_args&)");
   kernel_table t;
   t.forward = [](device_context& c, const kernel_args& a) { K::forward(static_cast<context&>(c), a); };
-  if constexpr (requires(context& c, const kernel_args& a) { K::backward_input(c, a); })
+  if constexpr (requires(context & c, const kernel_args& a) { K::backward_input(c, a); })
     t.backward_input = [](device_context& c, const kernel_args& a) { K::backward_input(static_cast<context&>(c), a); };
-  if constexpr (requires(context& c, const kernel_args& a) { K::backward_weight(c, a); })
-    t.backward_weight = [](device_context& c, const kernel_args& a) { K::backward_weight(static_cast<context&>(c), a); };
-  if constexpr (requires(const op_view& v) { K::workspace_bytes(v); }) t.workspace_bytes = &K::workspace_bytes;
-  else t.workspace_bytes = [](const op_view& v) { return u64(Op::workspace(v) * sizeof(typename Device::real)); };
+  if constexpr (requires(context & c, const kernel_args& a) { K::backward_weight(c, a); })
+    t.backward_weight = [](device_context& c, const kernel_args& a) {
+      K::backward_weight(static_cast<context&>(c), a);
+    };
+  if constexpr (requires(const op_view& v) { K::workspace_bytes(v); })
+    t.workspace_bytes = &K::workspace_bytes;
+  else
+    t.workspace_bytes = [](const op_view& v) { return u64(Op::workspace(v) * sizeof(typename Device::real)); };
   if constexpr (requires { K::adds_partial; }) t.adds_partial = K::adds_partial;
   return t;
 }

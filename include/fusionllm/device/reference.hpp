@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `reference<T>`: every operator in plain loops of one thread, in a fixed order. It is the oracle for every other device,
-// and what runs where nothing else is installed.
+// `reference<T>`: every operator in plain loops of one thread, in a fixed order. It is the oracle for every other
+// device, and what runs where nothing else is installed.
 #pragma once
 
 #include "reference/attention.hpp"
@@ -34,6 +34,7 @@ struct reference {
 /// Operators that the library has plain loops for; the others bring their own (`Op::kernel`).
 template <class Op, class T>
   requires has_plain_kernel<Op, T>
-struct kernel<Op, reference<T>> : plain_kernel<Op, T> {};
+struct kernel<Op, reference<T>> : plain_kernel<Op, T> {
+};
 
 }  // namespace fusionllm::inline v0

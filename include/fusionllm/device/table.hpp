@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a model on a device: for every node of `graph_of<Model>()` the kernels that compute it. It is traced from
-// the same `define`, so that only what the model uses is instantiated, and it is all that a device's compiler (nvcc)
-// has to see of a model.
+// The table of a model on a device: for every node of `graph_of<Model>()` the kernels that compute it. It is traced
+// from the same `define`, so that only what the model uses is instantiated, and it is all that a device's compiler
+// (nvcc) has to see of a model.
 #pragma once
 
 #include <span>
@@ -16,8 +16,10 @@ namespace detail {
 
 template <class T>
 constexpr scalar_function<T> scalar_in(const operator_traits& o) {
-  if constexpr (std::is_same_v<T, double>) return o.scalar_f64;
-  else return o.scalar_f32;
+  if constexpr (std::is_same_v<T, double>)
+    return o.scalar_f64;
+  else
+    return o.scalar_f32;
 }
 
 template <class Device, class... Links>
@@ -27,8 +29,8 @@ template <class Model, class Device, std::size_t K, std::size_t... I>
 constexpr const kernel_table* chain_table(std::index_sequence<I...>) {
   using T = typename Device::real;
   constexpr auto& kinds = static_graph_of<Model>.kinds;
-  return &chain_table_of<Device, chain_link_of<T, scalar_in<T>(*kinds[K].op[I]), kinds[K].binary[I],
-                                               kinds[K].op[I]->random>...>;
+  return &chain_table_of<
+      Device, chain_link_of<T, scalar_in<T>(*kinds[K].op[I]), kinds[K].binary[I], kinds[K].op[I]->random>...>;
 }
 
 template <class Model, class Device, std::size_t... K>

@@ -32,7 +32,8 @@ constexpr flags nodes_with_cotangent(const graph_view& g) {
   for (std::size_t i = n; i-- > 0;)
     if (reaches[i])
       for (std::size_t k = 0; k < max_inputs; ++k)
-        if (g.nodes[i].in[k] >= 0 && (g.nodes[i].op->differentiable >> k & 1)) reaches[std::size_t(g.nodes[i].in[k])] = true;
+        if (g.nodes[i].in[k] >= 0 && (g.nodes[i].op->differentiable >> k & 1))
+          reaches[std::size_t(g.nodes[i].in[k])] = true;
   for (std::size_t i = 0; i < n; ++i) depends[i] = depends[i] && reaches[i];
   return depends;
 }

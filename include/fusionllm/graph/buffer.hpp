@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array whose room is fixed when it is made. Constant evaluation counts every call: an element costs a dozen steps in
-// a std::vector and one or two here, which is what lets models of fifty layers be traced within compilers' limits.
+// An array whose room is fixed when it is made. Constant evaluation counts every call: an element costs a dozen steps
+// in a std::vector and one or two here, which lets models of fifty layers be traced within compilers' limits.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ struct node_cost {
   u64 saved_bytes = 0;     ///< left by forward for backward, beside inputs and output
   u64 workspace_bytes = 0;
   u64 state_bytes = 0;
-  u64 moved_bytes = 0;     ///< read and written by one forward: inputs, parameters, output
+  u64 moved_bytes = 0;  ///< read and written by one forward: inputs, parameters, output
 };
 
 constexpr u64 element_bytes(element e, u64 real_bytes) { return e == element::i32 ? 4 : real_bytes; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion of element-wise chains, before planning: a maximal run of element-wise operators, each the only consumer of the
-// one before it, becomes one node, placed where the run's last operator was. Numbers do not change: each link computes
-// what it would alone, and random numbers are keyed by positions in the unfused trace.
+// Fusion of element-wise chains, before planning: a maximal run of element-wise operators, each the only consumer of
+// the one before it, becomes one node, placed where the run's last operator was. Numbers do not change: each link
+// computes what it would alone, and random numbers are keyed by positions in the unfused trace.
 #pragma once
 
 #include "arrange.hpp"
+#include "static_graph.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -27,39 +28,6 @@ constexpr auto make_fused_traits() {
 inline constexpr auto fused_traits = make_fused_traits();
 
 }  // namespace detail
-
-/// The distinct chains of a graph: what a device instantiates.
-struct chain_kind {
-  int links = 0;
-  std::array<const operator_traits*, max_links> op{};
-  std::array<bool, max_links> binary{};
-  /// By hand: std::array's comparison orders pointers, which no constant expression may.
-  constexpr bool operator==(const chain_kind& o) const {
-    if (links != o.links) return false;
-    for (std::size_t i = 0; i < std::size_t(max_links); ++i)
-      if (op[i] != o.op[i] || binary[i] != o.binary[i]) return false;
-    return true;
-  }
-};
-/// A model with more keeps the chains of further kinds unfused.
-inline constexpr int max_chain_kinds = 32;
-
-/// A graph in static storage, with room for what was traced and as much of it in use as fusion left.
-template <std::size_t N, std::size_t P, std::size_t O>
-struct static_graph {
-  std::array<node, N> nodes{};
-  std::array<parameter_info, P> params{};
-  std::array<named_output, O> outputs{};
-  std::array<int, N> source{};  ///< a node: its number in the trace, or ~(index into kinds) if it is fused
-  std::array<chain_kind, max_chain_kinds> kinds{};
-  int node_count = 0;
-  int kind_count = 0;
-  int loss = -1;
-  model_problem problem = model_problem::none;
-  int culprit = -1;
-
-  constexpr std::span<const node> used_nodes() const { return {nodes.data(), std::size_t(node_count)}; }
-};
 
 namespace detail {
 
@@ -182,64 +150,6 @@ constexpr fused_runs find_runs(static_graph<N, P, O>& g, const trace& t, const a
     }
   }
   return r;
-}
-
-// Writes the nodes that are left, in order, numbered anew.
-template <std::size_t N, std::size_t P, std::size_t O>
-constexpr void write_nodes(static_graph<N, P, O>& g, const trace& t, const arrangement& a, int result) {
-  const fused_runs runs = find_runs(g, t, a, result);
-  buffer<int> number(t.nodes.size(), -1);
-  int to = 0;
-  for (std::size_t at = 0; at < a.order.size(); ++at) {
-    const int i = a.order[at];
-    if (runs.gone[i]) continue;
-    node& n = g.nodes[std::size_t(to)];
-    n = t.nodes[i];
-    n.traced_id = int(at);
-    g.source[std::size_t(to)] = i;
-    if (const int run = runs.ends[i]; run >= 0) {
-      make_chain(t, a, runs.of[run], n);
-      g.source[std::size_t(to)] = ~runs.kind[run];
-    }
-    for (int& in : n.in) {
-      if (in < 0) break;
-      in = number[in];
-    }
-    for (int& p : n.params) {
-      if (p < 0) break;
-      p = a.param_position[p];
-    }
-    number[i] = to++;
-  }
-  g.node_count = to;
-  if (result >= 0) g.loss = number[result];
-  for (std::size_t k = 0; k < a.outputs.size(); ++k) g.outputs[k].node = number[t.outputs[a.outputs[k]].node];
-}
-
-// Names nodes' scopes, parameters, inputs and outputs, in their order.
-template <std::size_t N, std::size_t P, std::size_t O>
-constexpr void write_names(static_graph<N, P, O>& g, trace& t, const arrangement& a) {
-  scope_names names(t);
-  std::size_t to = 0;
-  for (std::size_t at = 0; at < a.order.size(); ++at) {
-    const int i = a.order[at];
-    const name& scope = names.of(t.node_scope[i]);
-    if (to == std::size_t(g.node_count) || g.nodes[to].traced_id != int(at)) continue;
-    node& n = g.nodes[to++];
-    if (!n.op->placeholder) n.scope = scope;
-    else
-      for (const auto& l : t.inputs)
-        if (l.node == i) n.scope = names.of_input(t.view(l.name), std::size_t(i));
-  }
-  for (std::size_t k = 0; k < a.params.size(); ++k) {
-    const trace::parameter_record& r = t.params[a.params[k]];
-    parameter_info& p = g.params[k];
-    p.path = names.of(r, k);
-    p.dims = r.dims;
-    p.init = r.init;
-    p.decays = r.decays;
-  }
-  for (std::size_t k = 0; k < a.outputs.size(); ++k) g.outputs[k].path = names.of_output(t.view(t.outputs[a.outputs[k]].name), k);
 }
 
 }  // namespace detail

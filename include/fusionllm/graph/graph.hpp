@@ -3,8 +3,8 @@
 // reached through the model's type and is never a template argument itself (symbols would hold all of it).
 #pragma once
 
-#include "fuse.hpp"
 #include "sequence.hpp"
+#include "write_graph.hpp"
 
 namespace fusionllm::inline v0 {
 

@@ -57,7 +57,8 @@ constexpr u64 peak_activation_bytes(const graph_view& g, const sizes& s, u64 rea
   for (int t = 0; t < 2 * g.size(); ++t) {
     u64 now = 0;
     for (int i = 0; i < g.size(); ++i)
-      if (ranges[std::size_t(i)].first <= t && t <= ranges[std::size_t(i)].last) now += output_bytes(g, i, s, real_bytes);
+      if (ranges[std::size_t(i)].first <= t && t <= ranges[std::size_t(i)].last)
+        now += output_bytes(g, i, s, real_bytes);
     if (now > peak) peak = now;
   }
   return peak;

@@ -32,14 +32,15 @@ struct initializer {
   constexpr bool operator==(const initializer&) const = default;
 };
 constexpr initializer normal(double deviation) { return {initializer::kind::normal, deviation}; }
-/// Normal with variance 1 / (3 fan-in), the last extent being the fan-in: the variance that PyTorch's linear starts with.
+/// Normal with variance 1 / (3 fan-in), the last extent being the fan-in: the variance that PyTorch's linear starts
+/// with.
 inline constexpr initializer fan_in{initializer::kind::fan_in, 0};
 inline constexpr initializer zeros{initializer::kind::zeros, 0};
 inline constexpr initializer ones{initializer::kind::ones, 0};
 
 struct parameter_info {
-  name path;      ///< global name, e.g. "h.0.mlp.c_fc.weight"
-  extents dims;   ///< concrete
+  name path;     ///< global name, e.g. "h.0.mlp.c_fc.weight"
+  extents dims;  ///< concrete
   initializer init;
   bool decays = true;  ///< weight decay applies (not to norms and biases)
   constexpr u64 count() const { return u64(dims.count()); }
@@ -87,7 +88,8 @@ struct named_output {
 /// One truth value a node (std::vector<bool> is not constexpr in clang 14).
 using flags = std::vector<u8>;
 
-/// A graph that lives elsewhere (usually static storage). Every layer above `ops` works on this, not on the model's type.
+/// A graph that lives elsewhere (usually static storage). Every layer above `ops` works on this, not on the model's
+/// type.
 struct graph_view {
   std::span<const node> nodes;
   std::span<const parameter_info> params;

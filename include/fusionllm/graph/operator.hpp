@@ -48,17 +48,17 @@ using scalar_function = T (*)(scalar_part part, T x, T y, T d, const scalar_args
 
 /// Defaults; derive an operator from it.
 struct operator_base {
-  static constexpr bool elementwise = false;  ///< has `apply<T>(part, x, y, d, args)`; out has the shape of in[0]
-  static constexpr bool random = false;       ///< draws one random word an element, in training
-  static constexpr bool commutes = false;     ///< elementwise: the same of (x, y) and (y, x), to the last bit
-  static constexpr bool in_place = false;     ///< forward may write its output over in[0]
-  static constexpr bool loss = false;         ///< out is the micro-batch's share of the batch's loss, a scalar
-  static constexpr bool placeholder = false;  ///< an input of the model: no kernel
-  static constexpr unsigned differentiable = ~0u;      ///< bit i: in[i] may receive a cotangent
-  static constexpr unsigned passes_cotangent = 0;      ///< bit i: the cotangent of in[i] is that of out, unchanged
-  static constexpr unsigned saves_inputs = 0;          ///< bit i: backward reads in[i]
-  static constexpr bool saves_output = false;          ///< backward reads out
-  static constexpr bool reuses_input = false;          ///< backward may write the cotangent of in[0] over in[0]
+  static constexpr bool elementwise = false;       ///< has `apply<T>(part, x, y, d, args)`; out has the shape of in[0]
+  static constexpr bool random = false;            ///< draws one random word an element, in training
+  static constexpr bool commutes = false;          ///< elementwise: the same of (x, y) and (y, x), to the last bit
+  static constexpr bool in_place = false;          ///< forward may write its output over in[0]
+  static constexpr bool loss = false;              ///< out is the micro-batch's share of the batch's loss, a scalar
+  static constexpr bool placeholder = false;       ///< an input of the model: no kernel
+  static constexpr unsigned differentiable = ~0u;  ///< bit i: in[i] may receive a cotangent
+  static constexpr unsigned passes_cotangent = 0;  ///< bit i: the cotangent of in[i] is that of out, unchanged
+  static constexpr unsigned saves_inputs = 0;      ///< bit i: backward reads in[i]
+  static constexpr bool saves_output = false;      ///< backward reads out
+  static constexpr bool reuses_input = false;      ///< backward may write the cotangent of in[0] over in[0]
   /// Largest `time` that the operator can take; 0: any.
   static constexpr i64 time_limit(const attributes&) { return 0; }
   /// A loss only: terms that count in a micro-batch's mean, given the data of in[1] (host memory).
@@ -111,9 +111,11 @@ struct operator_traits {
 template <class Op>
 struct check_operator {
   static_assert(std::derived_from<Op, operator_base>, "an operator derives from fusionllm::operator_base");
-  static_assert(requires { std::string_view(Op::name); }, "an operator has a static constexpr std::string_view name");
-  static_assert(!Op::elementwise || requires(scalar_args a) { Op::template apply<float>(scalar_part::value, 0.f, 0.f, 0.f, a); },
-                "an elementwise operator has a static T apply<T>(scalar_part, T x, T y, T d, const scalar_args&)");
+  static_assert(
+      requires { std::string_view(Op::name); }, "an operator has a static constexpr std::string_view name");
+  static_assert(
+      !Op::elementwise || requires(scalar_args a) { Op::template apply<float>(scalar_part::value, 0.f, 0.f, 0.f, a); },
+      "an elementwise operator has a static T apply<T>(scalar_part, T x, T y, T d, const scalar_args&)");
   static constexpr operator_traits make() {
     operator_traits t{};
     t.name = Op::name;

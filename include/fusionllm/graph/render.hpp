@@ -76,7 +76,8 @@ inline std::string output_names(const graph_view& g, int i) {
 /// One line a node: number, operator, scope, inputs, shape, parameters, flops of a forward, bytes of the output; then
 /// totals. The run-time extents `s` are for flops and bytes alone.
 inline std::string table_of(const graph_view& g, const sizes& s) {
-  const std::vector<std::string> head = {"node", "operator", "scope", "inputs", "shape", "parameters", "flops", "bytes", "output"};
+  const std::vector<std::string> head = {"node",       "operator", "scope", "inputs", "shape",
+                                         "parameters", "flops",    "bytes", "output"};
   std::vector<std::vector<std::string>> rows{head};
   u64 parameters = 0;
   for (const auto& p : g.params) parameters += p.count();
@@ -90,8 +91,9 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
     for (int p : n.params)
       if (p >= 0) count += g.params[std::size_t(p)].count();
     rows.push_back({std::to_string(i), detail::operator_text(n), std::string(n.scope.view()), inputs,
-                    detail::text_of(n.out), count ? detail::with_prefix(count) : "", detail::with_prefix(c.flops_forward),
-                    detail::with_prefix(c.output_bytes), detail::output_names(g, i)});
+                    detail::text_of(n.out), count ? detail::with_prefix(count) : "",
+                    detail::with_prefix(c.flops_forward), detail::with_prefix(c.output_bytes),
+                    detail::output_names(g, i)});
   }
   std::vector<std::size_t> width(head.size(), 0);
   for (const auto& r : rows)
@@ -106,9 +108,9 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
-  return text + std::to_string(g.size()) + " nodes, " + std::to_string(g.params.size()) + " parameter tensors, " +
-         std::to_string(parameters) + " parameters, " + detail::with_prefix(training_flops(g, s)) +
-         "flop a training micro-batch of " + std::to_string(s.batch) + " x " + std::to_string(s.time) + "\n";
+  return text + std::to_string(g.size()) + " nodes, " + std::to_string(g.params.size()) + " parameter tensors, "
+         + std::to_string(parameters) + " parameters, " + detail::with_prefix(training_flops(g, s))
+         + "flop a training micro-batch of " + std::to_string(s.batch) + " x " + std::to_string(s.time) + "\n";
 }
 
 /// The graph for Graphviz: operators as boxes, inputs as ellipses, parameters that several nodes use as diamonds.

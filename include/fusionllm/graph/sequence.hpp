@@ -26,8 +26,10 @@ struct sequence : operator_object_base {
  private:
   template <std::size_t I, class X>
   constexpr auto apply_from(X x) const {
-    if constexpr (I == sizeof...(F)) return x;
-    else return apply_from<I + 1>(std::get<I>(parts)(x));
+    if constexpr (I == sizeof...(F))
+      return x;
+    else
+      return apply_from<I + 1>(std::get<I>(parts)(x));
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace: `define` runs at compile time with a tracer. It runs first to count, then to record, and once a device to
-// list that device's kernels. Compilers evaluate the arguments of a call in orders of their own, so that two of them may
-// record one model in two orders: what is numbered and named here is only a start, `arrange` settles both.
+// list that device's kernels. Compilers evaluate the arguments of a call in orders of their own, so that two of them
+// may record one model in two orders: what is numbered and named here is only a start, `arrange` settles both.
 #pragma once
 
 #include <type_traits>
@@ -28,7 +28,7 @@ class trace {
   };
   struct scope_record {
     int parent = -1;
-    text name;       ///< empty: `index` is the name
+    text name;  ///< empty: `index` is the name
     unsigned index = 0;
   };
   struct parameter_record {

@@ -22,8 +22,10 @@ struct add_op : operator_base {
 /// x + y; both (..., features) of one shape.
 template <class S, class U, class G>
 constexpr auto add(tensor<real, S, G> x, tensor<real, U, G> y) {
-  if constexpr (!std::is_same_v<S, U>) return shape_mismatch<add_op, U, S>{};
-  else return record<add_op, real, S>(x.g, from(x.id, y.id));
+  if constexpr (!std::is_same_v<S, U>)
+    return shape_mismatch<add_op, U, S>{};
+  else
+    return record<add_op, real, S>(x.g, from(x.id, y.id));
 }
 template <class S, class U, class G>
 constexpr auto operator+(tensor<real, S, G> x, tensor<real, U, G> y) {

@@ -29,7 +29,8 @@ struct causal_attention_object : operator_object_base {
   }
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
-    if constexpr (S::rank != 3) return shape_mismatch<causal_attention_object<Heads>, S, rank_of<3>>{};
+    if constexpr (S::rank != 3)
+      return shape_mismatch<causal_attention_object<Heads>, S, rank_of<3>>{};
     else if constexpr (S::last % Heads != 0)
       return shape_mismatch<causal_attention_object<Heads>, S, last_extent_divisible_by<Heads>>{};
     else {

@@ -18,9 +18,11 @@ struct embedding_op : operator_base {
 /// tokens (batch, time) of 0 .. Rows-1 -> (batch, time, Features).
 template <class S, class G, i64 Rows, i64 Features>
 constexpr auto embedding(tensor<i32, S, G> tokens, parameter_handle<shape<Rows, Features>, G> table) {
-  if constexpr (S::rank != 2) return shape_mismatch<embedding_op, S, rank_of<2>>{};
+  if constexpr (S::rank != 2)
+    return shape_mismatch<embedding_op, S, rank_of<2>>{};
   else
-    return record<embedding_op, real, shape<S::dims[0], S::dims[1], Features>>(tokens.g, from(tokens.id), {table.id, -1});
+    return record<embedding_op, real, shape<S::dims[0], S::dims[1], Features>>(tokens.g, from(tokens.id),
+                                                                               {table.id, -1});
 }
 
 struct positions_op : operator_base {
@@ -43,8 +45,10 @@ struct positions_object : operator_object_base {
   }
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
-    if constexpr (S::rank != 3) return shape_mismatch<positions_op, S, rank_of<3>>{};
-    else if constexpr (S::last < 0) return shape_mismatch<positions_op, S, fixed_last_extent>{};
+    if constexpr (S::rank != 3)
+      return shape_mismatch<positions_op, S, rank_of<3>>{};
+    else if constexpr (S::last < 0)
+      return shape_mismatch<positions_op, S, fixed_last_extent>{};
     else {
       const auto before = x.g->enter(scope);
       const int w = x.g->add_parameter("weight", extents_of<shape<MaxTime, S::last>>(), normal(0.02), true);

@@ -27,7 +27,8 @@ struct layer_norm_object : operator_object_base {
   }
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
-    if constexpr (S::last < 0) return shape_mismatch<layer_norm_op, S, fixed_last_extent>{};
+    if constexpr (S::last < 0)
+      return shape_mismatch<layer_norm_op, S, fixed_last_extent>{};
     else {
       const auto before = x.g->enter(scope);
       const int w = x.g->add_parameter("weight", extents_of<shape<S::last>>(), ones, false);

@@ -39,7 +39,8 @@ struct linear_object : operator_object_base {
 
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
-    if constexpr (S::last < 0) return shape_mismatch<linear_op, S, fixed_last_extent>{};
+    if constexpr (S::last < 0)
+      return shape_mismatch<linear_op, S, fixed_last_extent>{};
     else {
       const auto before = x.g->enter(scope);
       const int weight = x.g->add_parameter("weight", extents_of<shape<Out, S::last>>(), init, true);
@@ -58,8 +59,10 @@ struct project_op;  // the name that errors show; the node is a `linear_op`
 /// x (..., features) times the transpose of a table (Rows, features) -> (..., Rows).
 template <class S, class G, i64 Rows, i64 Features>
 constexpr auto project(tensor<real, S, G> x, parameter_handle<shape<Rows, Features>, G> table) {
-  if constexpr (S::last != Features) return shape_mismatch<project_op, S, shape<Rows, Features>>{};
-  else return record<linear_op, real, with_last<S, Rows>>(x.g, from(x.id), {table.id, -1});
+  if constexpr (S::last != Features)
+    return shape_mismatch<project_op, S, shape<Rows, Features>>{};
+  else
+    return record<linear_op, real, with_last<S, Rows>>(x.g, from(x.id), {table.id, -1});
 }
 
 }  // namespace fusionllm::inline v0

@@ -45,8 +45,11 @@ constexpr bool leading_extents_equal() {
 /// Mean softmax cross-entropy in nats of logits (..., classes) against targets (...) that differ from `ignore`.
 template <class S, class U, class G>
 constexpr auto cross_entropy(tensor<real, S, G> logits, tensor<i32, U, G> targets, i64 ignore = -100) {
-  if constexpr (!detail::leading_extents_equal<S, U>()) return shape_mismatch<cross_entropy_op, U, S>{};
-  else return record<cross_entropy_op, real, shape<1>>(logits.g, from(logits.id, targets.id), {-1, -1}, {{ignore, 0, 0}, 0});
+  if constexpr (!detail::leading_extents_equal<S, U>())
+    return shape_mismatch<cross_entropy_op, U, S>{};
+  else
+    return record<cross_entropy_op, real, shape<1>>(logits.g, from(logits.id, targets.id), {-1, -1},
+                                                    {{ignore, 0, 0}, 0});
 }
 
 /// in[0], in[1]: predictions and targets of one shape.
@@ -61,8 +64,10 @@ struct mean_squared_error_op : operator_base {
 /// Mean over all elements of (x - y)^2.
 template <class S, class U, class G>
 constexpr auto mean_squared_error(tensor<real, S, G> x, tensor<real, U, G> y) {
-  if constexpr (!std::is_same_v<S, U>) return shape_mismatch<mean_squared_error_op, U, S>{};
-  else return record<mean_squared_error_op, real, shape<1>>(x.g, from(x.id, y.id));
+  if constexpr (!std::is_same_v<S, U>)
+    return shape_mismatch<mean_squared_error_op, U, S>{};
+  else
+    return record<mean_squared_error_op, real, shape<1>>(x.g, from(x.id, y.id));
 }
 
 }  // namespace fusionllm::inline v0

@@ -16,9 +16,12 @@ struct multiply_op : operator_base {
   template <class T>
   FL_HD static constexpr T apply(scalar_part part, T x, T y, T d, const scalar_args&) {
     switch (part) {
-      case scalar_part::value: return x * y;
-      case scalar_part::d_first: return d * y;
-      case scalar_part::d_second: return d * x;
+      case scalar_part::value:
+        return x * y;
+      case scalar_part::d_first:
+        return d * y;
+      case scalar_part::d_second:
+        return d * x;
     }
     return d;
   }
@@ -27,8 +30,10 @@ struct multiply_op : operator_base {
 /// x * y; both of one shape.
 template <class S, class U, class G>
 constexpr auto multiply(tensor<real, S, G> x, tensor<real, U, G> y) {
-  if constexpr (!std::is_same_v<S, U>) return shape_mismatch<multiply_op, U, S>{};
-  else return record<multiply_op, real, S>(x.g, from(x.id, y.id));
+  if constexpr (!std::is_same_v<S, U>)
+    return shape_mismatch<multiply_op, U, S>{};
+  else
+    return record<multiply_op, real, S>(x.g, from(x.id, y.id));
 }
 template <class S, class U, class G>
 constexpr auto operator*(tensor<real, S, G> x, tensor<real, U, G> y) {

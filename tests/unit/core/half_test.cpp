@@ -25,7 +25,13 @@ u16 nearest(float x, u16 infinity) {
   a.bits = low;
   b.bits = u16(low + 1);
   if (low == infinity) return low;
-  const double step = double(low + 1 == infinity ? 2 * double(float(a)) - [&] { Half c; c.bits = u16(low - 1); return double(float(c)); }() : double(float(b)));
+  const double step = double(low + 1 == infinity ? 2 * double(float(a)) -
+                                                       [&] {
+                                                         Half c;
+                                                         c.bits = u16(low - 1);
+                                                         return double(float(c));
+                                                       }()
+                                                 : double(float(b)));
   const double down = double(std::fabs(x)) - double(float(a)), up = step - double(std::fabs(x));
   if (down < up || (down == up && (low & 1) == 0)) return low;
   return u16(low + 1);
@@ -37,13 +43,17 @@ TEST_CASE("every 16-bit value survives the way to fp32 and back") {
     fl::float16 h;
     h.bits = u16(bits);
     const bool nan = (bits & 0x7C00) == 0x7C00 && (bits & 0x3FF);
-    if (nan) CHECK(std::isnan(float(fl::float16(float(h)))));
-    else CHECK(fl::float16(float(h)).bits == bits);
+    if (nan)
+      CHECK(std::isnan(float(fl::float16(float(h)))));
+    else
+      CHECK(fl::float16(float(h)).bits == bits);
     fl::bfloat16 b;
     b.bits = u16(bits);
     const bool b_nan = (bits & 0x7F80) == 0x7F80 && (bits & 0x7F);
-    if (b_nan) CHECK(std::isnan(float(fl::bfloat16(float(b)))));
-    else CHECK(fl::bfloat16(float(b)).bits == bits);
+    if (b_nan)
+      CHECK(std::isnan(float(fl::bfloat16(float(b)))));
+    else
+      CHECK(fl::bfloat16(float(b)).bits == bits);
   }
 }
 TEST_CASE("rounding goes to the nearest, ties to even, also among subnormals") {
@@ -55,9 +65,9 @@ TEST_CASE("rounding goes to the nearest, ties to even, also among subnormals") {
     }
   CHECK(fl::float16(65519.0f).bits == 0x7BFF);
   CHECK(fl::float16(65520.0f).bits == 0x7C00);
-  CHECK(fl::float16(0x1p-25f).bits == 0);                        // a tie goes to even, which is 0
+  CHECK(fl::float16(0x1p-25f).bits == 0);  // a tie goes to even, which is 0
   CHECK(fl::float16(std::nextafter(0x1p-25f, 1.0f)).bits == 1);
-  CHECK(fl::bfloat16(1.00390625f).bits == 0x3F80);               // a tie
+  CHECK(fl::bfloat16(1.00390625f).bits == 0x3F80);  // a tie
   CHECK(fl::bfloat16(1.01171875f).bits == 0x3F82);
   CHECK(fl::bfloat16(std::numeric_limits<float>::max()).bits == 0x7F80);
 }

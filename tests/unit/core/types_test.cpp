@@ -8,7 +8,8 @@
 namespace fl = fusionllm;
 
 TEST_CASE("every element type has a size and a name") {
-  for (const auto t : {fl::dtype::f32, fl::dtype::f64, fl::dtype::f16, fl::dtype::bf16, fl::dtype::int32, fl::dtype::int8}) {
+  for (const auto t :
+       {fl::dtype::f32, fl::dtype::f64, fl::dtype::f16, fl::dtype::bf16, fl::dtype::int32, fl::dtype::int8}) {
     CHECK(fl::size_of(t) > 0);
     CHECK(std::string(fl::name_of(t)) != "?");
   }

@@ -15,7 +15,7 @@ struct bare {  // q, k, v as given
   static constexpr auto define(auto& g) {
     auto qkv = fl::input<fl::real, fl::batch, fl::time, 18>(g, "qkv");
     return fl::record<fl::attention_op, fl::real, fl::shape<fl::batch, fl::time, 6>>(qkv.g, fl::from(qkv.id), {-1, -1},
-                                                                                   {{2, 0, 0}, 0});
+                                                                                     {{2, 0, 0}, 0});
   }
 };
 using device = fl::reference<double>;

@@ -103,8 +103,7 @@ TEST_CASE("dropout's mask is a function of seed, step, micro-batch, node and ind
   const auto shorter = mask({1, 2, 3, 0}, {1, 7});
   CHECK(std::equal(shorter.begin(), shorter.end(), base.begin()));
   const fl::random_key at_node{1, 2, 3, 2};  // the dropout's position in the trace
-  for (std::size_t i = 0; i < base.size(); ++i)
-    CHECK(base[i] == (fl::uniform(fl::random_word(at_node, i)) >= 0.5f));
+  for (std::size_t i = 0; i < base.size(); ++i) CHECK(base[i] == (fl::uniform(fl::random_word(at_node, i)) >= 0.5f));
 }
 
 TEST_CASE("two dropouts of one model draw different masks") {

@@ -18,8 +18,8 @@ struct plain_gpt {  // without dropout, whose masks are a micro-batch's own
     auto tokens = fl::input<fl::i32, fl::batch, fl::time>(g, "tokens");
     auto targets = fl::input<fl::i32, fl::batch, fl::time>(g, "targets");
     auto wte = fl::parameter<11, 12>(g, "wte.weight");
-    auto x = fl::embedding(tokens, wte) | fl::positions<9> |
-             fl::residual(fl::layer_norm | fl::causal_attention<3>) | fl::layer_norm;
+    auto x = fl::embedding(tokens, wte) | fl::positions<9> | fl::residual(fl::layer_norm | fl::causal_attention<3>)
+             | fl::layer_norm;
     return fl::cross_entropy(fl::project(x, wte), targets, ignored);
   }
   static constexpr int ignored = -100;
@@ -61,7 +61,8 @@ void check_micro_batches(i64 time, int vocabulary, Prepare&& prepare, u64 terms_
 
   auto counted = [&](run& r, i64 batch) {
     const int targets = g.nodes[std::size_t(g.loss)].in[1];
-    const void* data = r.integers(targets).empty() ? static_cast<const void*>(r.value(targets).data()) : r.integers(targets).data();
+    const void* data =
+        r.integers(targets).empty() ? static_cast<const void*>(r.value(targets).data()) : r.integers(targets).data();
     return g.nodes[std::size_t(g.loss)].op->counted(g.view(g.loss, {batch, time}), data);
   };
   const u64 terms = counted(whole, 10);
@@ -81,7 +82,8 @@ void check_micro_batches(i64 time, int vocabulary, Prepare&& prepare, u64 terms_
     for (int p = 0; p < piece.parameter_count(); ++p) {
       if (own == terms_of_empty_piece)
         for (double x : piece.gradient(p)) CHECK(x == 0);
-      if (first == 0) gradients.push_back(piece.gradient(p));
+      if (first == 0)
+        gradients.push_back(piece.gradient(p));
       else
         for (std::size_t i = 0; i < piece.gradient(p).size(); ++i) gradients[std::size_t(p)][i] += piece.gradient(p)[i];
     }
@@ -90,21 +92,27 @@ void check_micro_batches(i64 time, int vocabulary, Prepare&& prepare, u64 terms_
   }
   CHECK(terms_of_pieces == terms);
   CHECK(std::abs(sum - loss) < 1e-12 * loss);
-  for (int p = 0; p < whole.parameter_count(); ++p) CHECK(distance(gradients[std::size_t(p)], whole.gradient(p)) < 1e-12);
+  for (int p = 0; p < whole.parameter_count(); ++p)
+    CHECK(distance(gradients[std::size_t(p)], whole.gradient(p)) < 1e-12);
 }
 
 }  // namespace
 
 TEST_CASE("micro-batches of 3, 3, 2, 2 with masked tokens, one all masked, equal the whole batch") {
-  check_micro_batches<plain_gpt>(7, 11, [](run& r) {
-    auto& targets = r.integers(1);
-    for (std::size_t i = 0; i < targets.size(); ++i)
-      if (i % 5 == 2 || (i / 7 >= 6 && i / 7 < 8)) targets[i] = plain_gpt::ignored;  // rows 6 and 7: the third micro-batch
-  }, 0);
+  check_micro_batches<plain_gpt>(
+      7, 11,
+      [](run& r) {
+        auto& targets = r.integers(1);
+        for (std::size_t i = 0; i < targets.size(); ++i)
+          if (i % 5 == 2 || (i / 7 >= 6 && i / 7 < 8))
+            targets[i] = plain_gpt::ignored;  // rows 6 and 7: the third micro-batch
+      },
+      0);
 }
 
 TEST_CASE("micro-batches of a regression equal the whole batch") {
-  check_micro_batches<line>(1, 1, [](run&) {}, 99);
+  check_micro_batches<line>(
+      1, 1, [](run&) {}, 99);
 }
 
 TEST_CASE("a batch with nothing to count has loss 0 and gradients 0") {

@@ -54,7 +54,7 @@ struct with_dropout {
 };
 struct with_add {
   static constexpr auto define(auto& g) {
-    return regression(g, [](auto x) { return fl::output("sum", (x | fl::linear<6>) + x) + x; });
+    return regression(g, [](auto x) { return fl::output("sum", (x | fl::linear<6>)+x) + x; });
   }
 };
 struct with_multiply {

@@ -85,7 +85,8 @@ TEST_CASE("inputs come first, used ones before unused ones") {
 }
 
 TEST_CASE("every node comes after what it reads") {
-  for (const fl::graph_view& g : {fl::graph_of<tiny_gpt>(), fl::graph_of<chained<true>>(), fl::graph_of<any_order<1>>()})
+  for (const fl::graph_view& g :
+       {fl::graph_of<tiny_gpt>(), fl::graph_of<chained<true>>(), fl::graph_of<any_order<1>>()})
     for (int i = 0; i < g.size(); ++i)
       for (int in : g.nodes[std::size_t(i)].in) CHECK(in < i);
 }

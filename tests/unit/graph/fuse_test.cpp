@@ -47,7 +47,9 @@ struct squared {  // read twice by its only consumer
   }
 };
 struct of_six {
-  constexpr auto operator()(auto x) const { return x | fl::gelu | fl::relu | fl::gelu | fl::relu | fl::gelu | fl::relu; }
+  constexpr auto operator()(auto x) const {
+    return x | fl::gelu | fl::relu | fl::gelu | fl::relu | fl::gelu | fl::relu;
+  }
 };
 struct around_linear {
   constexpr auto operator()(auto x) const { return x | fl::gelu | fl::linear<4> | fl::relu; }

@@ -15,8 +15,9 @@ namespace {
 struct repeated_names {
   static constexpr auto define(auto& g) {
     auto x = fl::input<fl::real, fl::batch, 4>(g, "x");
-    auto y = x | fl::linear<4> | fl::linear<4> | fl::linear<4>.named("linear_1") | fl::scoped("a", fl::linear<4> | fl::linear<4>) |
-             fl::scoped("a", fl::linear<4>) | fl::repeat<2>(fl::linear<4> | fl::linear<4>) | fl::repeat<2>(fl::linear<4>);
+    auto y = x | fl::linear<4> | fl::linear<4> | fl::linear<4>.named("linear_1")
+             | fl::scoped("a", fl::linear<4> | fl::linear<4>) | fl::scoped("a", fl::linear<4>)
+             | fl::repeat<2>(fl::linear<4> | fl::linear<4>) | fl::repeat<2>(fl::linear<4>);
     return y;
   }
 };
@@ -42,14 +43,14 @@ std::vector<std::string> names(const fl::graph_view& g) {
 }  // namespace
 
 TEST_CASE("a repeated sibling's name gets a suffix, other scopes do not") {
-  CHECK(names(fl::graph_of<repeated_names>()) ==
-        std::vector<std::string>{
-            "linear.weight",       "linear.bias",       "linear_1.weight",       "linear_1.bias",
-            "linear_1_1.weight",   "linear_1_1.bias",   "a.linear.weight",       "a.linear.bias",
-            "a.linear_1.weight",   "a.linear_1.bias",   "a_1.linear.weight",     "a_1.linear.bias",
-            "h.0.linear.weight",   "h.0.linear.bias",   "h.0.linear_1.weight",   "h.0.linear_1.bias",
-            "h.1.linear.weight",   "h.1.linear.bias",   "h.1.linear_1.weight",   "h.1.linear_1.bias",
-            "h_1.0.linear.weight", "h_1.0.linear.bias", "h_1.1.linear.weight",   "h_1.1.linear.bias"});
+  CHECK(names(fl::graph_of<repeated_names>())
+        == std::vector<std::string>{
+            "linear.weight",       "linear.bias",       "linear_1.weight",     "linear_1.bias",
+            "linear_1_1.weight",   "linear_1_1.bias",   "a.linear.weight",     "a.linear.bias",
+            "a.linear_1.weight",   "a.linear_1.bias",   "a_1.linear.weight",   "a_1.linear.bias",
+            "h.0.linear.weight",   "h.0.linear.bias",   "h.0.linear_1.weight", "h.0.linear_1.bias",
+            "h.1.linear.weight",   "h.1.linear.bias",   "h.1.linear_1.weight", "h.1.linear_1.bias",
+            "h_1.0.linear.weight", "h_1.0.linear.bias", "h_1.1.linear.weight", "h_1.1.linear.bias"});
 }
 
 TEST_CASE("GPT-2's parameters have their global names and shapes") {

@@ -29,8 +29,8 @@ TEST_CASE("the table has a line a node, with shapes by name and chains by their 
 
 TEST_CASE("numbers are shown with three digits and a prefix") {
   const std::string text = fl::table_of(fl::graph_of<gpt2<12, 768, 12>>(), {1, 1024});
-  CHECK(text.find("38.5 M") != std::string::npos);   // wte: 50257 * 768
-  CHECK(text.find("205 M") != std::string::npos);    // logits: 1024 * 50257 * 4 bytes
+  CHECK(text.find("38.5 M") != std::string::npos);  // wte: 50257 * 768
+  CHECK(text.find("205 M") != std::string::npos);   // logits: 1024 * 50257 * 4 bytes
   CHECK(text.find("124439808 parameters") != std::string::npos);
 }
 
@@ -48,7 +48,9 @@ TEST_CASE("dot has a node and edges for each input, and the tied parameter") {
 
 namespace {
 struct quotes {
-  static constexpr auto define(auto& g) { return fl::output("a\"b\\c", fl::input<fl::real, fl::batch>(g, "say \"x\"") | fl::relu); }
+  static constexpr auto define(auto& g) {
+    return fl::output("a\"b\\c", fl::input<fl::real, fl::batch>(g, "say \"x\"") | fl::relu);
+  }
 };
 }  // namespace
 

@@ -16,7 +16,9 @@ struct called {
   static constexpr auto define(auto& g) { return fl::relu(block(fl::input<fl::real, fl::batch, 4>(g, "x"))); }
 };
 struct repeated {
-  static constexpr auto define(auto& g) { return fl::input<fl::real, fl::batch, 4>(g, "x") | fl::repeat<3>(block, "layer"); }
+  static constexpr auto define(auto& g) {
+    return fl::input<fl::real, fl::batch, 4>(g, "x") | fl::repeat<3>(block, "layer");
+  }
 };
 struct by_hand {
   static constexpr auto define(auto& g) {
@@ -30,7 +32,9 @@ struct by_hand {
   }
 };
 struct nothing_repeated {
-  static constexpr auto define(auto& g) { return fl::input<fl::real, fl::batch, 4>(g, "x") | fl::repeat<0>(block) | fl::relu; }
+  static constexpr auto define(auto& g) {
+    return fl::input<fl::real, fl::batch, 4>(g, "x") | fl::repeat<0>(block) | fl::relu;
+  }
 };
 }  // namespace
 

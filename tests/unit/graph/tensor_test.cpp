@@ -14,7 +14,9 @@ struct seen_twice {
   }
 };
 struct input_as_output {
-  static constexpr auto define(auto& g) { return fl::output("same", fl::input<fl::real, fl::batch, 4>(g, "x")) | fl::relu; }
+  static constexpr auto define(auto& g) {
+    return fl::output("same", fl::input<fl::real, fl::batch, 4>(g, "x")) | fl::relu;
+  }
 };
 }  // namespace
 
@@ -32,9 +34,13 @@ TEST_CASE("parameters say how they start and whether they decay") {
     const bool bias = n.ends_with("bias"), norm = n.find("ln") != n.npos;
     CHECK(p.decays == (!bias && !norm));
     INFO(std::string(n) << " " << p.init.deviation);
-    if (bias) CHECK(p.init == fl::zeros);
-    else if (norm) CHECK(p.init == fl::ones);
-    else if (n == "wte.weight" || n == "wpe.weight") CHECK(p.init == fl::normal(0.02));
-    else if (n.find("c_proj") == n.npos) CHECK(p.init == fl::fan_in);
+    if (bias)
+      CHECK(p.init == fl::zeros);
+    else if (norm)
+      CHECK(p.init == fl::ones);
+    else if (n == "wte.weight" || n == "wpe.weight")
+      CHECK(p.init == fl::normal(0.02));
+    else if (n.find("c_proj") == n.npos)
+      CHECK(p.init == fl::fan_in);
   }
 }

@@ -34,7 +34,8 @@ TEMPLATE_TEST_CASE("slopes are those of the values", "", fl::gelu_op, fl::relu_o
     for (double y : {-1.3, 0.0, 2.5}) {
       CHECK(std::abs(slope<TestType, double>(x, y) - difference<TestType>(x, y, false)) < 1e-9);
       if (std::is_same_v<TestType, fl::add_op> || std::is_same_v<TestType, fl::multiply_op>)
-        CHECK(std::abs(slope<TestType, double>(x, y, fl::scalar_part::d_second) - difference<TestType>(x, y, true)) < 1e-9);
+        CHECK(std::abs(slope<TestType, double>(x, y, fl::scalar_part::d_second) - difference<TestType>(x, y, true))
+              < 1e-9);
     }
 }
 TEST_CASE("gelu has its known values and is exact in fp32 near -1 of the tanh") {

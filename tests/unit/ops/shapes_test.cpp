@@ -59,7 +59,8 @@ TEST_CASE("linear replaces the last extent") {
 }
 TEST_CASE("attention keeps the shape and brings two linears") {
   CHECK(result<attention_of>() == fl::extents_of<fl::shape<fl::batch, fl::time, 12>>());
-  CHECK(parameters<attention_of>() == list{"c_attn.weight 36 12", "c_attn.bias 36", "c_proj.weight 12 12", "c_proj.bias 12"});
+  CHECK(parameters<attention_of>()
+        == list{"c_attn.weight 36 12", "c_attn.bias 36", "c_proj.weight 12 12", "c_proj.bias 12"});
 }
 TEST_CASE("embedding adds an extent, positions bring a table and a limit of time") {
   CHECK(result<embedding_of>() == fl::extents_of<fl::shape<fl::batch, fl::time, 12>>());

@@ -92,8 +92,8 @@ struct plain_kernel<attention_op, T> {
     return largest + std::log(sum);
   }
 
-  static void backward_row(const detail::attention_head<const T>& x, const detail::attention_head<T>& d, i64 t, const T* y,
-                           const T* dy, T lse) {
+  static void backward_row(const detail::attention_head<const T>& x, const detail::attention_head<T>& d, i64 t,
+                           const T* y, const T* dy, T lse) {
     const T mean = x.dot(y, dy);  // the mean of dp under p
     for (i64 s = 0; s <= t; ++s) {
       const T p = std::exp(x.score(t, s) - lse);
