@@ -16,7 +16,7 @@ def main():
     a.add_argument("gpt"), a.add_argument("text"), a.add_argument("topology"), a.add_argument("work")
     a.add_argument("--steps", type=int, default=300)
     a.add_argument("--probe", type=int, default=5, help="steps of each run that is only timed")
-    a.add_argument("--ratio", type=float, default=8)
+    a.add_argument("--ratio", type=float, default=3.9)
     o = a.parse_args()
     os.makedirs(o.work, exist_ok=True)
     data = ["--data", o.text, "--learning_rate", "2e-3", "--warmup", "20", "--min_learning_rate", "2e-4", "--seed", "1"]
