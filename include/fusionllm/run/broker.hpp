@@ -6,6 +6,7 @@
 #include "../estimate/topology_json.hpp"
 #include "../schedule/plan_json.hpp"
 #include "../simulate/report.hpp"
+#include "background_save.hpp"
 #include "peer.hpp"
 #include "sinks.hpp"
 
@@ -112,28 +113,33 @@ class broker_process final : public broker_host {
   }
 
   void on_state(u64 step, const run_state::parts_of& part) override {
+    finish_save();
     state_.take(call_.model.graph, step, part);
-    if (!folder_) return;
-    const auto begin = std::chrono::steady_clock::now();
-    try {
-      const u64 bytes = save(folder_->checkpoints().file_of(step));
-      folder_->checkpoints().keep_newest(call_.config.keep);
-      events_.on_checkpoint({step, folder_->checkpoints().file_of(step), bytes, seconds_since(begin)});
-      unsaved_.reset();
-    } catch (const error& e) {
-      unsaved_ = e;
-      if (step < settings_.steps) warn(std::string(e.what()) + "; training goes on");
-    }
+    if (folder_) saving_.start(step, folder_->checkpoints().file_of(step), [this](const std::string& path) { return save(path); });
   }
+  /// Tells of a save that has ended in the meantime.
+  void poll() { tell(saving_.poll()); }
+  /// Waits for it.
+  void finish_save() { tell(saving_.wait()); }
   std::span<const std::byte> saved(int parameter, int part) override { return state_.parts[std::size_t(parameter * 3 + part)]; }
   void on_end(const error& why) override { ended_ = why; }
 
  private:
   std::string_view name(int peer) const { return std::size_t(peer) < names_.size() ? std::string_view(names_[std::size_t(peer)]) : "?"; }
 
-  u64 save(const std::string& path) {
+  void tell(const std::optional<background_save::result>& r) {
+    if (!r) return;
+    unsaved_ = r->failure;
+    if (r->failure && r->step < settings_.steps) return warn(std::string(r->failure->what()) + "; training goes on");
+    if (r->failure) return;
+    folder_->checkpoints().keep_newest(call_.config.keep);
+    events_.on_checkpoint({r->step, r->path, r->bytes, r->seconds});
+  }
+
+  // On the saving thread: the state rests until the save has ended.
+  u64 save(const std::string& path) const {
     const graph_view& g = call_.model.graph;
-    checkpoint_writer w(path, {call_.model.fingerprint, state_.step, state_.step * u64(call_.config.batch), 0});
+    checkpoint_writer w(path, {call_.model.fingerprint, state_.step, 0, 0});
     for (std::size_t i = 0; i < state_.parts.size(); ++i) {
       const parameter_info& p = g.params[i / 3];
       const dtype real = state_.parts[i].size() == p.count() * 8 ? dtype::f64 : dtype::f32;
@@ -152,6 +158,7 @@ class broker_process final : public broker_host {
   std::vector<std::string> names_;
   std::optional<error> unsaved_;
   error ended_;
+  background_save saving_;  // last, so that it ends first
 };
 
 /// Held-out loss of a state, computed in this process.
@@ -187,6 +194,7 @@ void run_broker(const command_call& call, broker_process& process, const cluster
   bool asked = false;
   while (!broker.ended()) {
     watch(broker, at);
+    process.poll();
     loop.run_one(loop.now() + 100 * millisecond);
     if (!asked && stop.requested()) {
       asked = true;
@@ -195,6 +203,7 @@ void run_broker(const command_call& call, broker_process& process, const cluster
     }
   }
   drain(loop, net, 5 * second);
+  process.finish_save();
 }
 
 }  // namespace detail

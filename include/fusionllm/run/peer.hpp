@@ -30,13 +30,6 @@ inline transport_options transport_options_of(const command_call& call, const ch
   return o;
 }
 
-/// Destroys what it refers to when it goes out of scope: before what was declared earlier.
-template <class T>
-struct ends_first {
-  std::unique_ptr<T>& what;
-  ~ends_first() { what.reset(); }
-};
-
 /// Lets connections say goodbye, for `most` at most.
 inline void drain(reactor& loop, const asio_tcp& net, nanoseconds most) {
   loop.run_while([&] { return !net.quiet(); }, most);
@@ -82,7 +75,7 @@ inline int peer_command(const command_call& call) {
   asio_tcp sockets(loop, detail::transport_options_of(call, "peer", process.data_digest()));
   paced_links paces(loop);
   paced net(sockets, paces);
-  auto queue = std::make_unique<worker_queue>(loop);
+  worker_queue queue(loop);
   peer_options o;
   o.rank = u32(c.rank);
   o.name = detail::transport_options_of(call, "peer", 0).self.name;
@@ -91,8 +84,7 @@ inline int peer_command(const command_call& call) {
   o.device = c.device;
   o.threads = int(c.threads);
   o.memory_bytes = u64(c.memory_mib) << 20;
-  peer_node peer(call.model, cluster_settings_of(c), o, net, &paces, *queue, process);
-  const detail::ends_first<worker_queue> before_the_peer{queue};  // work under way uses the peer's memory
+  peer_node peer(call.model, cluster_settings_of(c), o, net, &paces, queue, process);
   const stop_signal stop;
   peer.start();
   if (!call.options.quiet) {

@@ -13,10 +13,8 @@ namespace detail {
 /// The settings of a run on all machines of the topology, unless `peers` says fewer.
 inline cluster_settings planning_settings_of(const command_call& call) {
   if (call.config.topology.empty()) fail(errc::usage, "no topology: name its file with --topology");
-  command_call all = call;
-  const int machines = expand(load_topology(call.config.topology)).size();
-  if (call.config.peers <= 1) all.config.peers = machines;
-  cluster_settings s = full_settings_of(all);
+  cluster_settings s = full_settings_of(call);
+  const int machines = s.machines->size();
   if (machines < s.peers) fail(errc::config, "peers is ", s.peers, ", the topology '", call.config.topology, "' has ", machines, " devices");
   s.machines->peers.resize(std::size_t(s.peers));
   return s;

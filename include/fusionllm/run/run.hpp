@@ -43,6 +43,7 @@ inline run_config resolve(const command_line& line, const run_config& defaults) 
   if (const char* token = std::getenv("FUSIONLLM_TOKEN")) c.token = token;
   apply(line, c);
   check(c);
+  if (c.peers == 0) c.peers = c.topology.empty() ? 1 : expand(load_topology(c.topology)).size();
   return c;
 }
 

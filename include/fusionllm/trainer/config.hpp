@@ -61,7 +61,7 @@ struct run_config {
   bool overwrite = false;
   i64 log_interval = 1;
   // network
-  i64 peers = 1;
+  i64 peers = 0;
   std::string bind = "127.0.0.1:0";
   std::string announce{};
   std::string broker = "127.0.0.1:4000";
@@ -188,7 +188,7 @@ constexpr auto make_config_fields() {
       folder_all.flag("resume", &c::resume, "go on from the newest checkpoint of the run folder"),
       folder.flag("overwrite", &c::overwrite, "begin anew in a run folder that holds a run, which is removed"),
       folder.integer("log_interval", &c::log_interval, 1, many, "steps between plain lines of progress"),
-      network_all.integer("peers", &c::peers, 1, 4096, "peers of the run"),
+      network_all.integer("peers", &c::peers, 0, 4096, "peers of the run; 0: the devices of the topology, or 1"),
       network.text("bind", &c::bind, "address to listen on; port 0: any"),
       network.text("announce", &c::announce, "address that others dial; empty: the bound one"),
       network.text("broker", &c::broker, "address of the broker"),

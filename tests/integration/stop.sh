@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How runs over processes end: by Ctrl-C with a checkpoint, by the death or silence of a peer with its name, and never
+# with a process left behind.
+. "$(dirname -- "$0")/support/common.sh"
+
+many="$small --peers 3 --scheduler equal_number --compressor none --steps 100000 --checkpoint-interval 2 --silence-timeout 3"
+
+begin() {  # begin FOLDER: a run in the background, with a checkpoint behind it
+  "$gpt" local $many --run "$1" >out 2>err &
+  run=$!
+  tries=0
+  while [ -z "$(ls "$1/checkpoints" 2>/dev/null | grep -v part)" ] && [ $tries -lt 600 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  children=$(pgrep -P $run)
+  [ "$(echo "$children" | wc -l)" = 3 ] || failed "$1: its processes are '$children'"
+}
+ends() {  # ends STATUS TEXT
+  wait $run
+  found=$?
+  [ $found = "$1" ] || failed "status $found, expected $1"
+  grep -qF -- "$2" err || failed "does not say '$2'"
+  for pid in $children; do
+    kill -0 "$pid" 2>/dev/null && failed "process $pid was left behind"
+  done
+}
+
+begin interrupted
+kill -INT $run
+ends 130 "stopped after step"
+"$gpt" local $many --run interrupted --resume --stop-after 1 --no-quiet >out 2>err || failed "resume after Ctrl-C"
+grep -q "nothing left to do" out || failed "no checkpoint after Ctrl-C"
+
+begin killed
+set -- $children
+kill -KILL "$2"
+ends 11 "peer-1"
+
+begin silent
+set -- $children
+kill -STOP "$3"
+ends 10 "peer-2"
+
+# A parent that is killed takes its children with it.
+begin orphans
+kill -KILL $run
+wait $run 2>/dev/null
+sleep 1
+for pid in $children; do
+  kill -0 "$pid" 2>/dev/null && failed "process $pid outlived its parent"
+done
+expect 0 "" evaluate --run orphans --data text.txt
+
+# Ctrl-C in one process.
+"$gpt" train $small --steps 100000 --run alone >out 2>err &
+run=$! children=
+wait_for '"step":2' alone/metrics.jsonl
+kill -INT $run
+ends 130 "stopped after step"
+[ -n "$(ls alone/checkpoints)" ] || failed "no checkpoint after Ctrl-C"
+finish
