@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages on their way in a replayed step. A link carries one at a time, the most urgent first: notes, then tensors by
-// micro-batch, then parameters; a more urgent one goes between the chunks of one that is on its way, as in the
+// Messages on their way in replayed steps. A link carries one at a time, the most urgent first: notes, then by step,
+// tensors by micro-batch, then parameters; a more urgent one goes between the chunks of one that is on its way, as in the
 // transport. Where sites have lines, a message also waits for those of both sites, keeps each for its bytes over that
 // line's rate, and is not interrupted. It arrives a latency after its last byte.
 #pragma once
@@ -45,10 +45,10 @@ class link_queues {
         down_free_(costs.machines().sites.size()) {}
 
   /// Takes a message, whose number it gives; its overhead is added. It does not wait for its link yet.
-  int add(const message_record& m) {
-    constexpr int after_all_tensors = 1 << 30;
+  int add(const message_record& m, int step = 0) {
+    constexpr i64 after_all_tensors = i64(1) << 31;
     const bool note = m.kind == message_kind::summary || m.kind == message_kind::answer;
-    parcels_.push_back({m, 0, note ? -1 : m.micro_batch < 0 ? after_all_tensors : m.micro_batch});
+    parcels_.push_back({m, 0, note ? -1 : (i64(step) << 32) + (m.micro_batch < 0 ? after_all_tensors : m.micro_batch)});
     parcel& x = parcels_.back();
     x.m.bytes += costs_.message_overhead();
     x.m.busy = x.left = costs_.link(m.from, m.to).occupancy(x.m.bytes);
@@ -95,7 +95,7 @@ class link_queues {
   struct parcel {
     message_record m;
     nanoseconds left;  ///< time on the link that it still needs
-    int urgency;
+    i64 urgency;  ///< the smallest goes first
   };
   struct wire {
     std::vector<int> waiting;  ///< a heap, most urgent first
@@ -111,7 +111,7 @@ class link_queues {
   struct later_one {
     const std::vector<parcel>& parcels;
     bool operator()(int a, int b) const {
-      const int x = parcels[std::size_t(a)].urgency, y = parcels[std::size_t(b)].urgency;
+      const i64 x = parcels[std::size_t(a)].urgency, y = parcels[std::size_t(b)].urgency;
       return x != y ? x > y : a > b;
     }
   };
