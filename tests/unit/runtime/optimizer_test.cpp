@@ -19,7 +19,7 @@ TEST_CASE("the learning rate rises in a line, then falls along half a cosine to 
   CHECK(fl::learning_rate_at(o, 6) == Approx(0.5 + 1.5 * (1 + std::sqrt(0.5)) / 2).epsilon(1e-14));
   CHECK(fl::learning_rate_at(o, 8) == Approx(1.25).epsilon(1e-14));
   CHECK(fl::learning_rate_at(o, 10) == Approx(0.5 + 1.5 * (1 - std::sqrt(0.5)) / 2).epsilon(1e-14));
-  for (u64 step : {12, 13, 1000000}) CHECK(fl::learning_rate_at(o, step) == 0.5);
+  for (u64 step : {u64(12), u64(13), u64(1000000)}) CHECK(fl::learning_rate_at(o, step) == 0.5);
   for (u64 step = 5; step < 12; ++step) CHECK(fl::learning_rate_at(o, step) < fl::learning_rate_at(o, step - 1));
 }
 
