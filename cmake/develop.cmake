@@ -63,7 +63,7 @@ function(fusionllm_set_test test)
   set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "FUSIONLLM_BUILD=${PROJECT_BINARY_DIR};FUSIONLLM_SOURCE=${PROJECT_SOURCE_DIR};FUSIONLLM_DATA=${FUSIONLLM_DATA};\
 ASAN_OPTIONS=allocator_may_return_null=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0;\
-TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1:second_deadlock_stack=1;\
+TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1:second_deadlock_stack=1;\
 UBSAN_OPTIONS=print_stacktrace=1")
   if(ARGN)
     set_tests_properties(${test} PROPERTIES ${ARGN})
