@@ -48,12 +48,12 @@ def main():
     say(f"2. {o.steps} steps over four processes, compressed")
     began = time.time()
     run = gpt("local", *data, *cluster, "--use", ours, "--compressor", "ada_top_k", "--ratio", str(o.ratio), "--steps", str(o.steps),
-              "--run", o.work + "/compressed", "--validation_batches", "1")
+              "--run", o.work + "/compressed", "--validation_batches", "1", "--overwrite")
     trained = time.time() - began
 
     say(f"3. The same {o.steps} steps in one process without compression, as fast as this machine can")
     gpt("train", *data, "--micro_batches", "8", "--threads", "2", "--steps", str(o.steps), "--run", o.work + "/lossless",
-        "--validation_batches", "1", "--log_interval", "50")
+        "--validation_batches", "1", "--log_interval", "50", "--overwrite")
 
     say("4. Held-out losses")
     judge = ["--data", o.text, "--validation_batches", "40", "--threads", "2"]

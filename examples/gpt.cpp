@@ -2,7 +2,7 @@
 // A byte-level GPT as a whole decentralized trainer; `gpt --help` lists its commands. examples/demo.sh trains it on
 // Shakespeare over four processes.
 // ctest: graph
-// ctest: train --data @DATA@/shakespeare.txt --steps 3 --batch 4 --time 32 --validation_batches 2 --run @WORK@/run
+// ctest: train --data @DATA@/shakespeare.txt --steps 3 --batch 4 --time 32 --validation_batches 2 --run @WORK@/run --overwrite
 #include "gpt.hpp"
 
 #include <fusionllm/linked.hpp>
