@@ -15,6 +15,26 @@ TEST_CASE("reference: the same bits for every plan, schedule and order of messag
 
 TEST_CASE("reference in double: the same bits for every plan") { same_bits<fl::reference<double>>{5, 2}; }
 
+namespace {
+
+/// One parameter with four uses, whose gradients are added in graph order wherever they are.
+struct often_tied {
+  static constexpr int vocabulary = 23, time = 12;
+  static constexpr auto define(auto& g) {
+    auto tokens = fl::input<fl::i32, fl::batch, fl::time>(g, "tokens");
+    auto targets = fl::input<fl::i32, fl::batch, fl::time>(g, "targets");
+    auto wte = fl::parameter<vocabulary, 8>(g, "wte.weight");
+    auto a = fl::embedding(tokens, wte) | fl::positions<time> | fl::linear<8> | fl::gelu;
+    auto b = fl::embedding(tokens, wte) + (a | fl::causal_attention<2> | fl::dropout(0.1));
+    auto c = fl::embedding(tokens, wte) + (b | fl::layer_norm | fl::linear<8>);
+    return fl::cross_entropy(fl::project(c | fl::layer_norm, wte), targets);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a parameter with four uses: the same bits for every plan") { same_bits<fl::reference<float>, often_tied>{8, 6}; }
+
 TEST_CASE("messages' delays do not change a bit, nor do emulated devices") {
   using group = engine_group<case_gpt, fl::reference<float>>;
   const int n = fl::graph_of<case_gpt>().size();
