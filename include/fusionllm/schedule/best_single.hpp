@@ -2,6 +2,8 @@
 // The whole model on the one device that is fastest at it: what every plan over links has to beat.
 #pragma once
 
+#include <set>
+
 #include "chain_plan.hpp"
 #include "judge.hpp"
 #include "scheduler.hpp"

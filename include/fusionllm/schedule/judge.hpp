@@ -3,7 +3,7 @@
 // peers, and why the first one could not.
 #pragma once
 
-#include <set>
+#include <map>
 
 #include "predict.hpp"
 
@@ -22,7 +22,12 @@ class plan_judge {
   /// True when it is the fastest so far; a plan that was shown before is not replayed again.
   bool consider(const plan& p) {
     last_ = never;
-    if (peers_used(p) < least_peers_ || !seen_.insert({p.stage_of, p.peers}).second) return false;
+    if (peers_used(p) < least_peers_) return false;
+    const auto [known, fresh] = seen_.insert({{p.stage_of, p.peers}, never});
+    if (!fresh) {
+      last_ = known->second;
+      return false;
+    }
     const program prog = compile(f_.graph(), p);
     const std::string why = obstacle(f_, p, prog);
     if (!why.empty()) {
@@ -31,7 +36,7 @@ class plan_judge {
     }
     no_record nothing;
     step_replay<> replay(f_, p, prog, nothing);
-    last_ = replay.run();
+    known->second = last_ = replay.run();
     replayed_tasks_ += prog.tasks.size() * std::size_t(p.micro_batches);
     if (found_ && last_ >= best_.predicted_step) return false;
     best_ = p;
@@ -42,7 +47,7 @@ class plan_judge {
 
   bool found() const { return found_; }
   const plan& best() const { return best_; }
-  /// Step of the plan considered last; `never` when it was not replayed.
+  /// Step of the plan considered last; `never` when it cannot run or uses too few peers.
   nanoseconds last() const { return last_; }
   const std::string& first_obstacle() const { return why_; }
   /// A measure of the work done that does not depend on the machine.
@@ -56,7 +61,7 @@ class plan_judge {
   nanoseconds last_ = never;
   std::string why_;
   std::size_t replayed_tasks_ = 0;
-  std::set<std::pair<std::vector<int>, std::vector<std::vector<int>>>> seen_;
+  std::map<std::pair<std::vector<int>, std::vector<std::vector<int>>>, nanoseconds> seen_;
 };
 
 }  // namespace fusionllm::inline v0

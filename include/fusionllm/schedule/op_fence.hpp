@@ -10,6 +10,8 @@
 // are worth it says so in `least_peers`.
 #pragma once
 
+#include <set>
+
 #include "best_single.hpp"
 #include "chain.hpp"
 #include "judge.hpp"
@@ -37,14 +39,15 @@ class fence_search {
   }
 
  private:
-  /// A candidate that could run, by how long a step of it takes.
-  struct trial {
-    nanoseconds step;
-    std::vector<peer_team> teams;
-  };
   struct shape {
     std::vector<peer_team> teams;  ///< used ones, in chain order
     std::vector<int> begin;        ///< cuts; the last one is the tail of a fold or the end
+  };
+  /// A candidate that could run, and the teams among which it was chosen.
+  struct trial {
+    nanoseconds step;
+    std::vector<peer_team> teams;
+    shape form;
   };
 
   std::vector<int> team_sizes() const {
@@ -98,8 +101,7 @@ class fence_search {
       p.slots = chain_.most_slots(stages + (tail >= 0));
       const partition x = best_partition(p, f_.problem().micro_batches);
       if (x.found) {
-        consider({used_teams(x, teams), x.begin}, teams);
-        if (judge_.last() < never) return;
+        if (consider({used_teams(x, teams), x.begin}, teams) < never) return;
       }
       if (stages == 1) return;
     }
@@ -110,13 +112,26 @@ class fence_search {
     return r;
   }
 
-  bool consider(const shape& s, const std::vector<peer_team>& teams) {
+  nanoseconds step_of(const shape& s) {
     std::vector<int> begin;
     for (int c : s.begin) begin.push_back(chain_.positions()[std::size_t(c)]);
-    const bool best = judge_.consider(chain_plan(f_, s.teams, begin));
-    if (judge_.last() < never) trials_.push_back({judge_.last(), teams});
-    if (best) best_ = s;
-    return best;
+    judge_.consider(chain_plan(f_, s.teams, begin));
+    return judge_.last();
+  }
+  nanoseconds consider(const shape& s, const std::vector<peer_team>& teams) {
+    const nanoseconds step = step_of(s);
+    if (step < never) trials_.push_back({step, teams, s});
+    return step;
+  }
+  /// The best so far, no two of the same form.
+  std::vector<trial> best_trials(std::size_t most) {
+    std::stable_sort(trials_.begin(), trials_.end(), [](const trial& a, const trial& b) { return a.step < b.step; });
+    std::vector<trial> r;
+    for (const trial& t : trials_) {
+      if (r.size() == most) break;
+      if (small_ || r.empty() || r.back().form.teams != t.form.teams || r.back().form.begin != t.form.begin) r.push_back(t);
+    }
+    return r;
   }
 
   // Cuts from which on the last operators may join the first ones: before the last use of the largest parameter that is
@@ -144,10 +159,7 @@ class fence_search {
 
   // The best orders so far, begun anew at each of a few peers, with both ends of the model there.
   void fold() {
-    std::stable_sort(trials_.begin(), trials_.end(), [](const trial& a, const trial& b) { return a.step < b.step; });
-    std::vector<trial> best = trials_;
-    if (best.size() > (small_ ? std::size_t(24) : std::size_t(3))) best.resize(small_ ? 24 : 3);
-    for (const trial& t : best) {
+    for (const trial& t : best_trials(small_ ? 60 : 3)) {
       const std::size_t turns = small_ ? 1 : 4;
       for (std::size_t k = 0; k < turns; ++k) {
         std::vector<peer_team> teams = t.teams;
@@ -157,24 +169,34 @@ class fence_search {
     }
   }
 
-  // Moves one cut at a time as long as that helps, within a budget of replayed tasks.
+  // From a few of the best: moves one cut at a time as long as that helps, within a budget of replayed tasks.
   void refine() {
-    constexpr std::size_t budget = 400'000;
     const std::size_t before = judge_.replayed_tasks();
-    for (bool moved = judge_.found(); moved;) {
-      moved = false;
-      for (std::size_t k = 1; k < best_.begin.size(); ++k)
-        for (int step : {-2, -1, 1, 2}) {
-          shape s = best_;
-          s.begin[k] += step;
-          const bool folded = best_.begin.back() + 1 < int(chain_.positions().size());
-          const bool last = k + 1 == s.begin.size();
-          if (last && (!folded || s.begin[k] + 1 >= int(chain_.positions().size()))) continue;
-          if (s.begin[k] <= s.begin[k - 1] || (!last && s.begin[k] >= s.begin[k + 1])) continue;
-          if (judge_.replayed_tasks() - before > budget) return;
-          moved = consider(s, s.teams) || moved;
-        }
+    for (const trial& t : best_trials(small_ ? 8 : 2)) {
+      shape now = t.form;
+      nanoseconds shortest = t.step;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (std::size_t k = 1; k < now.begin.size(); ++k)
+          for (int by : {-2, -1, 1, 2}) {
+            shape s = now;
+            s.begin[k] += by;
+            if (!is_chain(s, now.begin.back() + 1 < int(chain_.positions().size()))) continue;
+            if (judge_.replayed_tasks() - before > 400'000) return;
+            const nanoseconds step = step_of(s);
+            if (step >= shortest) continue;
+            shortest = step;
+            now = s;
+            moved = true;
+          }
+      }
     }
+  }
+  bool is_chain(const shape& s, bool folded) const {
+    for (std::size_t k = 0; k + 1 < s.begin.size(); ++k)
+      if (s.begin[k] >= s.begin[k + 1]) return false;
+    const int end = int(chain_.positions().size()) - 1;
+    return folded ? s.begin.back() < end : s.begin.back() == end;
   }
 
   const step_profile& f_;
@@ -184,7 +206,6 @@ class fence_search {
   bool small_;
   std::vector<int> ends_;  ///< cuts where a fold's tail may begin
   std::vector<trial> trials_;
-  shape best_;
   std::set<std::pair<std::vector<peer_team>, std::pair<int, int>>> tried_;
 };
 
