@@ -95,7 +95,7 @@ inline fl::optimizer_settings lively_optimizer() {
 /// Where each parameter's bits are, by name.
 using named_bits = std::map<std::string, std::vector<std::byte>>;
 
-template <class Model, class Device>
+template <class Model, class Device, class Loop = fl::virtual_reactor, class Queue = fl::inline_queue>
 class engine_group {
   struct peer;
 
@@ -111,7 +111,7 @@ class engine_group {
   fl::engine& engine(int i) { return *peers_[std::size_t(i)]->engine; }
   int size() const { return int(peers_.size()); }
   const fl::graph_view& graph() const { return graph_; }
-  fl::virtual_reactor& loop() { return loop_; }
+  Loop& loop() { return loop_; }
   const fl::step_report& report(int i = 0) const { return peers_[std::size_t(i)]->last; }
   /// Called with every message before it arrives; may change it, or return false to swallow it.
   std::function<bool(int to, fl::frame_header&, std::vector<std::byte>&)> meddle;
@@ -121,8 +121,7 @@ class engine_group {
     if (options_.same_delays) counter_ = 0;
     for (auto& p : peers_) p->done = false;
     for (auto& p : peers_) p->engine->start(d);
-    while (!failure_ && loop_.run_one(fl::reactor::forever)) {
-    }
+    run([&] { return std::any_of(peers_.begin(), peers_.end(), [](const auto& p) { return !p->done; }); });
     if (failure_) throw fl::error(*failure_);
     for (auto& p : peers_)
       if (!p->done) throw std::runtime_error("peer " + std::to_string(p->self) + " waits for " + p->engine->waiting_for());
@@ -138,6 +137,23 @@ class engine_group {
       losses.push_back(loss);
     }
     return loss;
+  }
+
+  /// The same steps, but every peer begins its next one when it is through, without waiting for the others.
+  void race(int steps, i64 rows = 10, i64 masked_begin = 3, i64 masked_end = 6) {
+    std::vector<token_batch> batches;
+    for (int s = 0; s < steps; ++s) {
+      batches.emplace_back(rows, options_.bounds.time);
+      batches.back().fill(u64(s), Model::vocabulary, masked_begin, masked_end);
+    }
+    ahead_.clear();
+    for (int s = 0; s < steps; ++s) ahead_.push_back(batches[std::size_t(s)].data(u64(s), graph_));
+    for (auto& p : peers_) p->engine->start(ahead_[p->engine->next_step()]);
+    run([&] { return std::any_of(peers_.begin(), peers_.end(), [&](const auto& p) { return p->engine->next_step() < u64(steps); }); });
+    ahead_.clear();
+    if (failure_) throw fl::error(*failure_);
+    for (auto& p : peers_)
+      if (p->engine->next_step() != u64(steps)) throw std::runtime_error("peer " + std::to_string(p->self) + " waits for " + p->engine->waiting_for());
   }
 
   /// What every holder of a parameter has; throws if two differ.
@@ -198,13 +214,15 @@ class engine_group {
     void on_step(const fl::step_report& r) override {
       last = r;
       done = true;
+      if (r.step + 1 < group.ahead_.size())
+        group.loop_.post([this] { engine->start(group.ahead_[engine->next_step()]); });
     }
     void on_failure(const fl::error& e) override { group.failure_ = e; }
 
     engine_group& group;
     int self;
     typename Device::context context;
-    fl::inline_queue queue;
+    Queue queue;
     std::unique_ptr<fl::engine> engine;
     fl::step_report last;
     bool done = false;
@@ -253,6 +271,15 @@ class engine_group {
     }
   }
 
+  // On virtual time until nothing is left to do, on real time while something is expected, for 60 s at most.
+  template <class F>
+  void run([[maybe_unused]] F&& expected) {
+    if constexpr (std::is_same_v<Loop, fl::virtual_reactor>)
+      while (!failure_ && loop_.run_one(fl::reactor::forever)) {
+      }
+    else loop_.run_while([&] { return !failure_ && expected(); }, 60 * fl::second);
+  }
+
   template <class F>
   void each(F&& f) {
     for (auto& p : peers_)
@@ -264,8 +291,9 @@ class engine_group {
 
   fl::graph_view graph_;
   group_options options_;
-  fl::virtual_reactor loop_;
+  Loop loop_;
   std::vector<std::unique_ptr<peer>> peers_;
+  std::vector<fl::step_data> ahead_;  ///< by step, of a race
   std::vector<parcel> parcels_;
   std::vector<std::size_t> free_;
   std::optional<fl::error> failure_;

@@ -53,6 +53,26 @@ TEST_CASE("messages' delays do not change a bit, nor do emulated devices") {
   }
 }
 
+TEST_CASE("peers that run ahead of each other: what comes early waits for its step") {
+  using group = engine_group<case_gpt, fl::reference<float>>;
+  const int n = fl::graph_of<case_gpt>().size();
+  group_options o;
+  o.optimizer = lively_optimizer();
+  for (const auto& peers : {std::vector<std::vector<int>>{{0}, {1}, {2}, {3}}, {{0, 1}, {2, 3}}, {{2}, {0, 1}}}) {
+    group together(chain_plan(n, peers), o);
+    together.train(8);
+    for (u64 delays = 2; delays < 5; ++delays) {
+      group_options fast = o;
+      fast.delays = delays;
+      fast.emulate = true;
+      group ahead(chain_plan(n, peers), fast);
+      ahead.race(8);
+      CHECK(ahead.weights() == together.weights());
+      CHECK(ahead.report().verdict.loss == together.losses.back());
+    }
+  }
+}
+
 TEST_CASE("a compressed run repeats itself to the bit, and differs from a lossless one") {
   using group = engine_group<case_gpt, fl::reference<float>>;
   const int n = fl::graph_of<case_gpt>().size();
