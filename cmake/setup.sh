@@ -6,7 +6,7 @@
 source_dir=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 build_root=${FUSIONLLM_BUILD_ROOT:-$source_dir/build}
 cache_dir=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fusionllm
-base_packages="g++ cmake ninja-build ccache python3 libasio-dev libcereal-dev libdnnl-dev libcli11-dev
+base_packages="g++ cmake ninja-build ccache python3 libasio-dev libcereal-dev libdnnl-dev
 nlohmann-json3-dev libxxhash-dev"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 

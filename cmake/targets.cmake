@@ -18,7 +18,7 @@ if(NOT fusionllm_missing)
   add_library(fusionllm::fusionllm ALIAS fusionllm_fusionllm)
   set_target_properties(fusionllm_fusionllm PROPERTIES EXPORT_NAME fusionllm)
   target_link_libraries(fusionllm_fusionllm INTERFACE
-    fusionllm_core Asio::Asio cereal::cereal nlohmann_json::nlohmann_json CLI11::CLI11 Xxhash::Xxhash)
+    fusionllm_core Asio::Asio cereal::cereal nlohmann_json::nlohmann_json Xxhash::Xxhash)
   list(APPEND fusionllm_targets fusionllm_fusionllm)
 endif()
 

@@ -14,7 +14,7 @@ endfunction()
 
 set(hostile "#define min(a, b) hostile_min_macro\n#define max(a, b) hostile_max_macro\n")
 # libstdc++ undefines both macros in its first header, so all others are met under them only after it.
-set(after_system "#include <bits/stdc++.h>\n#include <asio.hpp>\n#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\n\
+set(after_system "#include <bits/stdc++.h>\n#include <asio.hpp>\n#include <nlohmann/json.hpp>\n\
 #include <cereal/archives/portable_binary.hpp>\n#include <cereal/types/string.hpp>\n#include <cereal/types/vector.hpp>\n\
 #include <cereal/types/map.hpp>\n#include <cereal/types/array.hpp>\n#include <cereal/types/optional.hpp>\n\
 #include <xxhash.h>\n#include <oneapi/dnnl/dnnl.hpp>\n")

@@ -41,6 +41,15 @@ ends 130 "stopped after step"
 "$gpt" local $many --run interrupted --resume --stop-after 1 --no-quiet >out 2>err || failed "resume after Ctrl-C"
 grep -q "nothing left to do" out || failed "no checkpoint after Ctrl-C"
 
+# Ctrl-C at one peer is a wish of the run's: it is saved before it ends.
+begin asked
+set -- $children
+kill -INT "$2"
+ends 130 "stopped after step"
+grep -q "'peer-1' was asked to stop" out || failed "does not say who asked"
+"$gpt" local $many --run asked --resume --stop-after 1 --no-quiet >out 2>err || failed "resume after Ctrl-C at a peer"
+grep -q "nothing left to do" out || failed "no checkpoint after Ctrl-C at a peer"
+
 begin killed
 set -- $children
 kill -KILL "$2"

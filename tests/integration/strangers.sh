@@ -14,13 +14,10 @@ broker=$!
 wait_for "listens on" broker.out
 at=$(sed -n 's/.*listens on \([0-9.:]*\) .*/\1/p' broker.out)
 
-turned_away() {  # turned_away TEXT WORDS...: a peer that is refused within two seconds
+turned_away() {  # turned_away TEXT WORDS...: a peer that is refused, and both sides say why
   text=$1
   shift
-  begin=$(date +%s%N)
   expect 9 "$text" peer $run --run-id one --broker "$at" --quiet "$@"
-  took=$((($(date +%s%N) - begin) / 1000000))
-  [ $took -lt 5000 ] || failed "took $took ms to be refused"
   wait_for "$text" broker.out
 }
 turned_away "'learning_rate'" --learning-rate 0.5
@@ -60,6 +57,7 @@ expect 8 "port $(cat port) is in use" broker --broker 127.0.0.1:"$(cat port)" --
 kill $holder
 expect 8 "will not bind" broker --broker 0.0.0.0:0 --peers 1
 expect 8 "no.such.name.invalid" broker --broker no.such.name.invalid:0 --peers 1
+expect 8 "it an interface of this machine" broker --broker no-such-interface0:0 --peers 1
 expect 8 "brackets" broker --broker ::1:0 --peers 1
 expect 10 "did not join" broker --broker localhost:0 --peers 1 --connect-timeout 0.3
 finish

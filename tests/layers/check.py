@@ -16,7 +16,6 @@ ONLY_IN = [
     (r"(oneapi/)?dnnl", r"device/cpu", "oneDNN belongs to device/cpu"),
     (r"asio", r"transport/asio", "Asio belongs to transport/asio*"),
     (r"cereal/", r"cluster/", "cereal belongs to cluster/"),
-    (r"CLI/", r"run/", "CLI11 belongs to run/"),
     (r"(cuda|cublas|cub/|thrust/|device_launch)", r"device/cuda", "CUDA belongs to kernels/ and device/cuda"),
 ]
 HEAVY = {"iostream", "regex", "filesystem", "ranges"}

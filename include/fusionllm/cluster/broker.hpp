@@ -75,6 +75,7 @@ class broker_node : private connection_handler {
   }
   /// Lets the steps that were granted end, collects the state and finishes.
   void request_stop() {
+    if (ended_) return;
     stopping_ = true;
     if (phase_ == phase::running) advance();
     else if (phase_ != phase::collecting) break_off(error(errc::interrupted, "stopped before the first step"));
@@ -176,6 +177,9 @@ class broker_node : private connection_handler {
         in_turn((phase_ == phase::running || phase_ == phase::collecting) && works_[c.user]);
         return reported(m, int(c.user), decode_control<report>(payload));
       }
+      case control_kind::stop:
+        host_.on_text("'" + m.name + "' was asked to stop: stopping after the steps under way");
+        return request_stop();
       case control_kind::failed: return break_off(detail::error_of(decode_control<failure>(payload)));
       default: fail(errc::protocol, c.label(), " sends a control message of kind ", h.edge, ", which is not for a broker");
     }

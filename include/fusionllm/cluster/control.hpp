@@ -14,6 +14,7 @@
 //            <--------------------------- grant(until)      steps below `until` may run
 //   report (each step) ------------------>
 //            <--------------------------- collect           at a step where all have stopped; state comes back
+//   stop, when its user asks ------------>                 as at the broker: the granted steps end, the state is saved
 //            <--------------------------- finish
 //   either side: failed(code, text), then the end
 #pragma once
@@ -27,7 +28,7 @@ namespace fusionllm::inline v0 {
 
 enum class control_kind : u32 {
   joining = 1, roster, connected, measure, measured, assignment, restored, ready, grant, report, collect, finish, failed,
-  probe, probe_answer
+  probe, probe_answer, stop
 };
 
 struct joining {

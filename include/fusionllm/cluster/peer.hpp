@@ -71,6 +71,13 @@ class peer_node : private connection_handler, private engine_host {
   bool ended() const { return ended_; }
   engine* the_engine() { return engine_.get(); }
 
+  /// Its user wants the run to stop: the broker lets the granted steps end, saves and finishes. Before there are steps,
+  /// this peer leaves at once.
+  void request_stop() {
+    if (ended_ || std::exchange(stop_asked_, true)) return;
+    if (stage_ != stage::ready) return break_off(stopped());
+    send_control(*broker_, control_kind::stop, nothing{});
+  }
   /// Ends this peer now, and tells the broker why.
   void break_off(const error& why) {
     if (ended_) return;
@@ -83,6 +90,7 @@ class peer_node : private connection_handler, private engine_host {
   enum class stage { joining, meeting, connected, measuring, restoring, ready };
 
   device_binding device() { return {choice_.kernels, choice_.vectors, context_.get(), choice_.real}; }
+  error stopped() const { return error(errc::interrupted, options_.name + " was stopped by its user"); }
   bool is_broker(const connection& c) const { return broker_.get() == &c; }
   std::string name_of(u32 rank) const {
     for (const auto& m : roster_.members)
@@ -187,7 +195,7 @@ class peer_node : private connection_handler, private engine_host {
         return next_step();
       }
       case control_kind::collect: return in_turn(stage_ == stage::ready), send_state(decode_control<step_number>(payload).step);
-      case control_kind::finish: return end(error(errc::ok, "the run has finished"));
+      case control_kind::finish: return end(stop_asked_ ? stopped() : error(errc::ok, "the run has finished"));
       case control_kind::failed: return end(detail::error_of(decode_control<failure>(payload)));
       default: fail(errc::protocol, "the broker sends a control message of kind ", h.edge, ", which is not for peers");
     }
@@ -454,7 +462,7 @@ class peer_node : private connection_handler, private engine_host {
   std::vector<connection*> others_;  ///< by rank
   roster roster_;
   stage stage_ = stage::joining;
-  bool ended_ = false;
+  bool ended_ = false, stop_asked_ = false;
   std::vector<operator_sample> samples_;
   measured measured_;
   u32 probe_rank_ = ~0u;

@@ -20,7 +20,7 @@ class codec {
   virtual u8 wire_id() const = 0;
   /// Whether what arrives is what was sent, bit for bit.
   virtual bool lossless() const = 0;
-  /// Whether its ratio is meant to be chosen a link and direction (link_ratio.hpp).
+  /// Whether its ratio is meant to be chosen a link and direction (schedule/adaptive_codecs.hpp).
   virtual bool adaptive() const = 0;
   /// Takes effect with the next encode. Ignored where there is nothing to choose. Errors: errc::config.
   virtual void set_ratio(double ratio) = 0;

@@ -11,7 +11,6 @@
 
 #include "codec_of.hpp"
 #include "dense.hpp"
-#include "link_ratio.hpp"
 #include "top_k.hpp"
 
 namespace fusionllm::inline v0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Top-k compressors: the entries of largest magnitude, of each row (token) or of the tensor, their positions packed.
-// AdaTopK after FusionLLM: the ratio differs by link and direction (link_ratio.hpp); cotangents are sent within the
+// AdaTopK after FusionLLM: the ratio differs by link and direction (schedule/adaptive_codecs.hpp); cotangents are sent within the
 // mask of the forward frame, as values alone where all of them fit. Measured on a small GPT, selection by token costs
 // less loss than by tensor, and int8 values cost nothing, so that they are the defaults.
 #pragma once

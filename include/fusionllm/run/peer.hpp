@@ -92,7 +92,7 @@ inline int peer_command(const command_call& call) {
   }
   while (!peer.ended()) {
     loop.run_one(loop.now() + 100 * millisecond);
-    if (stop.requested()) peer.break_off(error(errc::interrupted, o.name + " was stopped by its user"));
+    if (stop.requested()) peer.request_stop();
   }
   detail::drain(loop, sockets, 5 * second);
   if (process.ending().code() != errc::ok) throw error(process.ending());

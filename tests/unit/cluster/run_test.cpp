@@ -140,6 +140,30 @@ TEST_CASE("a run that is asked to stop ends after the granted steps, with their 
   CHECK(early.at(0).why.code() == fl::errc::interrupted);
 }
 
+TEST_CASE("a peer that is asked to stop asks the broker: the run ends after the granted steps, with their state") {
+  const result whole = whole_run(small_run(3));
+  virtual_cluster c(small_run(3));
+  c.join_all();
+  c.run_to_step(5);
+  c.at(1).it->request_stop();
+  c.at(1).it->request_stop();
+  REQUIRE(c.run());
+  CHECK(c.why.code() == fl::errc::interrupted);
+  REQUIRE(c.states.size() == 1);
+  CHECK(c.states[0].step >= 5);
+  CHECK(c.states[0].step <= 13);
+  for (int i = 0; i < 3; ++i) CHECK(c.at(i).why.code() == (i == 1 ? fl::errc::interrupted : fl::errc::ok));
+  CHECK(whole_run(small_run(3), 8, &c.states[0]).state == whole.state);
+
+  virtual_cluster early(small_run(3));
+  early.join(0);
+  early.time().run_until(fl::second);
+  early.at(0).it->request_stop();
+  early.time().run_until(2 * fl::second);
+  CHECK(early.at(0).why.code() == fl::errc::interrupted);
+  CHECK(early.broker_ends == 0);  // it may come again
+}
+
 TEST_CASE("a run replays from its seed to the event; another seed is another order and the same bits") {
   const auto once = [](u64 seed) {
     virtual_cluster c(small_run(3, 6), seed);

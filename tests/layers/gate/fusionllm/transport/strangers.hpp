@@ -2,5 +2,4 @@
 #pragma once
 #include <asio/ip/tcp.hpp>                       // fault: Asio belongs to transport/asio*
 #include <cereal/archives/portable_binary.hpp>   // fault: cereal belongs to cluster/
-#include <CLI/CLI.hpp>                           // fault: CLI11 belongs to run/
 #include <cuda_runtime.h>                        // fault: CUDA belongs to kernels/ and device/cuda
