@@ -9,8 +9,8 @@ import os
 import re
 import sys
 
-LAYERS = ["core", "graph", "ops", "device", "estimate", "compress", "schedule", "simulate", "transport", "runtime",
-          "cluster", "trainer", "run"]
+LAYERS = ["core", "graph", "ops", "models", "device", "estimate", "compress", "schedule", "simulate", "transport",
+          "runtime", "cluster", "trainer", "run"]
 # Which headers of others may be included where: (pattern of the include, pattern of the file, in words).
 ONLY_IN = [
     (r"(oneapi/)?dnnl", r"device/cpu", "oneDNN belongs to device/cpu"),
