@@ -14,8 +14,8 @@ gone() {  # gone PID: it has ended, or does within five seconds; whether its par
     sleep 0.1
   done
 }
-begin() {  # begin FOLDER: a run in the background, with a checkpoint behind it
-  "$gpt" local $many --run "$1" >out 2>err &
+begin() {  # begin FOLDER [WORDS]: a run in the background, with a checkpoint behind it
+  "$gpt" local $many --run "$@" >out 2>err &
   run=$!
   tries=0
   while [ -z "$(ls "$1/checkpoints" 2>/dev/null | grep -v part)" ] && [ $tries -lt 600 ]; do
@@ -42,7 +42,7 @@ ends 130 "stopped after step"
 grep -q "nothing left to do" out || failed "no checkpoint after Ctrl-C"
 
 # Ctrl-C at one peer is a wish of the run's: it is saved before it ends.
-begin asked
+begin asked --no-quiet
 set -- $children
 kill -INT "$2"
 ends 130 "stopped after step"

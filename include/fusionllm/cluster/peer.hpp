@@ -75,7 +75,7 @@ class peer_node : private connection_handler, private engine_host {
   /// this peer leaves at once.
   void request_stop() {
     if (ended_ || std::exchange(stop_asked_, true)) return;
-    if (stage_ != stage::ready) return break_off(stopped());
+    if (stage_ != stage::ready) return end(stopped());
     send_control(*broker_, control_kind::stop, nothing{});
   }
   /// Ends this peer now, and tells the broker why.
