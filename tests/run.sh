@@ -6,7 +6,7 @@ set -eu
 . "$(dirname -- "$0")/../cmake/setup.sh"
 
 need $base_packages catch2 librapidcheck-dev libbenchmark-dev
-want clang
+want clang libclang-rt-dev
 check_tools
 get_text || say "no text: tests that read it will be skipped"
 get_nvcc || say "no nvcc: tests of the CUDA seam will be skipped"

@@ -34,9 +34,8 @@ foreach(compiler IN ITEMS ${FUSIONLLM_GXX} ${FUSIONLLM_CLANGXX})
     string(REPLACE "/" "." unit ${header})
     set(stamp ${headers_dir}/${unit}.${compiler_name}.stamp)
     add_custom_command(OUTPUT ${stamp}
-      COMMAND ${compiler} -fsyntax-only ${fusionllm_plain_flags} -ffp-contract=off ${fusionllm_warnings} -Werror
-              -MMD -MF ${stamp}.d -MT ${stamp} ${headers_dir}/${unit}.cpp
-      COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+      COMMAND ${FUSIONLLM_CCACHE} ${compiler} ${fusionllm_plain_flags} -O0 -ffp-contract=off ${fusionllm_warnings} -Werror
+              -MMD -MF ${stamp}.d -MT ${stamp} -c ${headers_dir}/${unit}.cpp -o ${stamp}
       DEPENDS ${headers_dir}/${unit}.cpp DEPFILE ${stamp}.d VERBATIM COMMENT "${compiler_name}: ${header} alone")
     list(APPEND stamps ${stamp})
   endforeach()
