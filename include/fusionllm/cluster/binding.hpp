@@ -9,6 +9,7 @@
 #include "../compress/registry.hpp"
 #include "../device/table.hpp"
 #include "../graph/fingerprint.hpp"
+#include "../models/names.hpp"
 #include "../runtime/stage_compute.hpp"
 #include "../schedule/scheduler.hpp"
 #include "policies.hpp"
@@ -26,6 +27,7 @@ struct device_choice {
 struct model_binding {
   graph_view graph;
   u64 fingerprint = 0;
+  const weight_names* file_names = &same_names;  ///< of parameters in files of weights
   std::vector<device_choice> devices;  ///< the first is the default
   std::vector<std::string> schedulers;
   plan (*make_plan)(std::string_view scheduler, const planning_problem&) = nullptr;
@@ -98,6 +100,7 @@ const model_binding& bind_model() {
     model_binding m;
     m.graph = graph_of<Model>();
     m.fingerprint = fingerprint(m.graph);
+    m.file_names = &weight_names_of<Model>();
     m.devices = detail::choices_of<Model>(typename detail::as_devices<Devices>::type{});
     m.schedulers = schedulers_list::names();
     m.make_plan = &schedulers_list::make;

@@ -109,6 +109,7 @@ class basic_trainer : private engine_host {
   /// Steps done.
   u64 steps() const { return engine_->next_step(); }
   const graph_view& graph() const { return model_.graph; }
+  const weight_names& file_names() const { return *model_.file_names; }
   dtype real_type() const { return choice_.real; }
   std::string_view device_name() const { return choice_.name; }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file as memory that is read when it is touched. The file must not be cut off while it is mapped (a writer that
 // replaces it by rename does no harm): touching what is gone ends the process.
-// NOTE, not to be committed: I wrote over the version of this file that another of us had begun (13:09), by accident; sorry.
-// Whoever began it: please put yours back or change this one freely; safetensors needs a constructor (path, errc, what),
-// size() and bytes(). Delete this note then. -- safetensors
 #pragma once
 
 #include <sys/mman.h>
