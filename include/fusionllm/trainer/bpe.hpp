@@ -34,7 +34,7 @@ class bpe_tokenizer {
   /// its longest word. Safe to call from several threads.
   template <class Sink>
   void encode(std::string_view text, special_text special, Sink&& sink) const {
-    detail::bpe_merger merge(*vocabulary_);
+    detail::bpe_merger merge(*vocabulary_, text.size() >= 1 << 16);
     if (special == special_text::ordinary) return encode_ordinary(merge, text, sink);
     special_finder find(vocabulary_->special(), text);
     std::size_t at = 0;

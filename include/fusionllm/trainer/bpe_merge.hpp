@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <span>
 
+#include "bpe_cache.hpp"
 #include "bpe_vocabulary.hpp"
 
 namespace fusionllm::inline v0 {
@@ -18,10 +20,20 @@ namespace detail {
 /// Memory of one thread that merges.
 class bpe_merger {
  public:
-  explicit bpe_merger(const bpe_vocabulary& v) : vocabulary_(v), merges_(v.merges()) {}
+  /// `repeats`: words are expected to come again, as in a long text.
+  bpe_merger(const bpe_vocabulary& v, bool repeats) : vocabulary_(v), merges_(v.merges()) {
+    if (repeats) cache_.emplace();
+  }
 
-  /// The tokens of a piece; they rest until the next call. Errors: errc::data for a piece of 2^31 bytes or more.
-  std::span<const u32> operator()(std::string_view piece) { return piece.size() <= short_piece ? merge_short(piece) : merge_long(piece); }
+  /// The tokens of a piece that is not empty; they rest until the next call. Errors: errc::data for 2^31 bytes or more.
+  std::span<const u32> operator()(std::string_view piece) {
+    if (!cache_ || piece.size() > bpe_cache::longest) return piece.size() <= short_piece ? merge_short(piece) : merge_long(piece);
+    auto place = cache_->find(piece);
+    if (place.hit()) return place.tokens();
+    const auto tokens = merge_short(piece);
+    place.put(tokens);
+    return tokens;
+  }
 
  private:
   static constexpr std::size_t short_piece = 64;
@@ -107,6 +119,7 @@ class bpe_merger {
 
   const bpe_vocabulary& vocabulary_;
   const merge_table& merges_;
+  std::optional<bpe_cache> cache_;
   u32 few_[short_piece], ranks_[short_piece];
   std::vector<u32> tokens_, next_, before_, now_;  // of a long piece: by position of a token's first byte
   std::vector<std::vector<u32>> at_rank_;

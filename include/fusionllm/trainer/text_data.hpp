@@ -21,10 +21,12 @@ struct text_options {
   std::string targets = "targets";  ///< the model's target, absent in a model that has none
 };
 
-class text_data final : public data_source {
+/// Samples from `File`, which has tokens by position and knows their count, format and digest.
+template <class File>
+class next_token_data final : public data_source {
  public:
   /// Errors: errc::data when the file does not hold one sample; errc::config when an option is out of range.
-  text_data(token_file file, text_options options) : file_(std::move(file)), options_(std::move(options)) {
+  next_token_data(File file, text_options options) : file_(std::move(file)), options_(std::move(options)) {
     if (options_.time < 1) fail(errc::config, "time is ", options_.time, ", expected 1 or more");
     if (options_.stride < 1) fail(errc::config, "stride is ", options_.stride, ", expected 1 or more");
     const i64 needed = options_.time + 1;
@@ -37,7 +39,7 @@ class text_data final : public data_source {
   }
 
   i64 batch() const override { return options_.rows; }
-  const token_file& file() const { return file_; }
+  const File& file() const { return file_; }
   const sampler& order() const { return sampler_; }
   /// Tokens [0, train_tokens()) are trained on, the others are held out; a file too short to hold out a sample is
   /// trained on as a whole.
@@ -96,10 +98,13 @@ class text_data final : public data_source {
     }
   }
 
-  token_file file_;
+  File file_;
   text_options options_;
   i64 train_ = 0;
   sampler sampler_{0, 1, 1};
 };
+
+/// From a text, or raw integers, in memory.
+using text_data = next_token_data<token_file>;
 
 }  // namespace fusionllm::inline v0
