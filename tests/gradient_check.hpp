@@ -38,6 +38,7 @@ void check_gradients(fl::sizes s, int vocabulary = 1, u64 seed = 1, double limit
   run.backward();
   const auto& g = run.graph();
   for (int p = 0; p < run.parameter_count(); ++p) {
+    if (!g.params[std::size_t(p)].trained()) continue;
     INFO("parameter " << std::string(g.params[std::size_t(p)].path.view()) << ", batch " << s.batch << ", time "
                       << s.time);
     const auto expected = differences(run.parameter(p), step, [&] { return run.forward(); });

@@ -41,6 +41,7 @@ class graph_runner {
   fl::pass mode = fl::pass::training;
   fl::random_key key{1, 0, 0, 0};
   double loss_scale = 0;     ///< 0: the reciprocal of this micro-batch's own count of terms
+  double statistic_share = 0.1;
   bool reuse_input = false;  ///< backward of `reuses_input` operators writes over in[0]
   bool use_partials = true;  ///< kernels that add to a partial cotangent are given one
   bool in_place = false;     ///< forward of `in_place` operators writes over a copy of in[0]
@@ -135,6 +136,7 @@ class graph_runner {
     a.workspace = bytes ? workspace_.data() : nullptr;
     a.key = key;
     a.key.node = u32(node(i).traced_id);
+    a.statistic_share = statistic_share;
     a.loss_scale = node(i).op->loss ? scale(i) : 1;
     return a;
   }

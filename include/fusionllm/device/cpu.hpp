@@ -4,10 +4,17 @@
 #pragma once
 
 #include "cpu/attention.hpp"
+#include "cpu/batch_norm.hpp"
 #include "cpu/chain.hpp"
+#include "cpu/convolution.hpp"
 #include "cpu/device.hpp"
 #include "cpu/embedding.hpp"
 #include "cpu/layer_norm.hpp"
 #include "cpu/linear.hpp"
 #include "cpu/loss.hpp"
+#include "cpu/pooling.hpp"
+#include "cpu/rearrange.hpp"
+#include "cpu/rms_norm.hpp"
+#include "cpu/rotary.hpp"
+#include "cpu/softmax.hpp"
 #include "cpu/updates.hpp"

@@ -43,6 +43,8 @@ struct kernel_args {
   void* workspace = nullptr;                       ///< `workspace_bytes` of this kernel
   void* state = nullptr;                           ///< `Op::state` elements of real, from step to step
   random_key key{};                                ///< .node is the traced position; a chain uses each link's own
+  double statistic_share = 0;                      ///< backward_weight: what this micro-batch's value of a running
+                                                   ///< statistic counts; add value * share to its d_param
   double loss_scale = 1;                           ///< a loss: 1 / number of terms that count in the whole batch
 };
 

@@ -4,10 +4,18 @@
 #pragma once
 
 #include "reference/attention.hpp"
+#include "reference/batch_norm.hpp"
+#include "reference/convolution.hpp"
 #include "reference/embedding.hpp"
+#include "reference/flatten.hpp"
 #include "reference/layer_norm.hpp"
 #include "reference/linear.hpp"
 #include "reference/loss.hpp"
+#include "reference/pooling.hpp"
+#include "reference/rearrange.hpp"
+#include "reference/rms_norm.hpp"
+#include "reference/rotary.hpp"
+#include "reference/softmax.hpp"
 #include "table.hpp"
 
 namespace fusionllm::inline v0 {

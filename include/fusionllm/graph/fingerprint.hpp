@@ -47,13 +47,17 @@ constexpr u64 fingerprint(const graph_view& g) {
     h.text(n.op->name).number(u64(n.type)).number(u64(n.traced_id)).shape(n.out).attribute(n.attr);
     if (n.op->placeholder) h.text(n.scope.view());
     for (auto i : n.in) h.number(u64(i));
-    for (auto i : n.params) h.number(u64(i));
+    for (int k = 0; k < n.param_count(); ++k) h.number(u64(n.params[std::size_t(k)]));
+    h.number(u64(n.param_count()));
     for (int l = 0; l < n.links; ++l) {
       const chain_link& c = n.chain[std::size_t(l)];
       h.text(c.op->name).number(u64(c.traced_id)).number(u64(c.side)).attribute(c.attr);
     }
   }
-  for (const auto& p : g.params) h.text(p.path.view()).number(p.decays).shape(p.dims);
+  for (const auto& p : g.params) {
+    h.text(p.path.view()).number(p.decays).shape(p.dims);
+    if (!p.trained()) h.number(std::bit_cast<u64>(p.momentum));
+  }
   for (const auto& o : g.outputs) h.text(o.path.view()).number(u64(o.node));
   return h.number(u64(g.loss)).value();
 }

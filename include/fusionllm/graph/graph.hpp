@@ -54,7 +54,7 @@ struct check_model {
   static_assert(P != same_input, "two inputs of the model have the same name");
   static_assert(P != same_output, "two outputs of the model have the same name");
   static_assert(P != unused, "a value or parameter of the model is neither used by its result nor named as an output");
-  static_assert(P != bad_probability, "dropout(p) needs 0 <= p < 1");
+  static_assert(P != bad_probability, "dropout(p) needs 0 <= p < 1, label smoothing 0 <= s < 1");
   static constexpr bool ok = true;
 };
 
@@ -68,10 +68,10 @@ constexpr graph_view graph_of() {
   return {g.used_nodes(), g.params, g.outputs, g.loss};
 }
 
-/// Number of scalars in all parameters; one that is used twice counts once.
+/// Number of scalars in all trained parameters; one that is used twice counts once, running statistics do not.
 constexpr u64 parameter_count(const graph_view& g) {
   u64 n = 0;
-  for (const auto& p : g.params) n += p.count();
+  for (const auto& p : g.params) n += p.trained() ? p.count() : 0;
   return n;
 }
 

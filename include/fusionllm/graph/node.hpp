@@ -27,14 +27,18 @@ inline constexpr element element_of = check_element<E>::value;
 /// How a parameter starts: every element is a function of (seed, the parameter's name, its index), so that each owner
 /// makes its own part.
 struct initializer {
-  enum class kind : u8 { zeros, ones, normal, fan_in } how = kind::fan_in;
-  double deviation = 0;  ///< standard deviation of `normal`
+  enum class kind : u8 { zeros, ones, normal, fan_in, fan_out, uniform } how = kind::fan_in;
+  double deviation = 0;  ///< standard deviation of `normal`; the fan-in of `uniform`, 0: the parameter's own
   constexpr bool operator==(const initializer&) const = default;
 };
 constexpr initializer normal(double deviation) { return {initializer::kind::normal, deviation}; }
-/// Normal with variance 1 / (3 fan-in), the last extent being the fan-in: the variance that PyTorch's linear starts
-/// with.
+/// Normal with variance 1 / (3 fan-in), all extents but the first being the fan-in: the variance that PyTorch's linear
+/// starts with.
 inline constexpr initializer fan_in{initializer::kind::fan_in, 0};
+/// Normal with variance 2 / fan-out, all extents but the second being the fan-out (He et al., arXiv 1502.01852).
+inline constexpr initializer fan_out{initializer::kind::fan_out, 0};
+/// Uniform within 1 / sqrt(fan-in), as PyTorch's linear starts; a bias names the fan-in of its weight.
+constexpr initializer uniform(double fan = 0) { return {initializer::kind::uniform, fan}; }
 inline constexpr initializer zeros{initializer::kind::zeros, 0};
 inline constexpr initializer ones{initializer::kind::ones, 0};
 
@@ -43,6 +47,10 @@ struct parameter_info {
   extents dims;  ///< concrete
   initializer init;
   bool decays = true;  ///< weight decay applies (not to norms and biases)
+  /// From 0 to 1: a running statistic, which no optimizer sees. Each micro-batch's value s makes it (1 - momentum) times
+  /// what it was plus momentum * s, in ascending order; `backward_weight` adds s as it would a gradient.
+  double momentum = -1;
+  constexpr bool trained() const { return momentum < 0; }
   constexpr u64 count() const { return u64(dims.count()); }
 };
 
@@ -61,7 +69,7 @@ struct node {
   extents out{};  ///< may hold `batch` and `time`
   element type = element::real;
   std::array<int, max_inputs> in{-1, -1, -1, -1, -1};
-  std::array<int, max_params> params{-1, -1};
+  std::array<int, max_params> params{-1, -1, -1, -1};
   attributes attr{};
   name scope{};        ///< e.g. "h.0.mlp.c_fc"; a model input's name
   int traced_id = -1;  ///< position before fusion: keys random numbers, so that fusion does not change them

@@ -13,7 +13,7 @@
 namespace fusionllm::inline v0 {
 
 inline constexpr int max_inputs = 5;
-inline constexpr int max_params = 2;
+inline constexpr int max_params = 4;
 inline constexpr int max_links = 4;  ///< element-wise operators in one fused chain
 
 /// An operator's parameters as values: integers (heads, axis, ignore index) and one real (probability, epsilon).
@@ -29,6 +29,12 @@ struct op_view {
   std::array<extents, max_params> params{};
   extents out{};
   attributes attr{};
+};
+
+/// The parameters of a recorded operator, by number; -1: absent.
+struct parameter_slots {
+  std::array<int, max_params> ids;
+  constexpr parameter_slots(int a = -1, int b = -1, int c = -1, int d = -1) : ids{a, b, c, d} {}
 };
 
 /// What an element-wise operator sees of one element.
@@ -67,7 +73,8 @@ struct operator_base {
   static constexpr u64 saved(const op_view&) { return 0; }
   /// Elements of `real` that a kernel may scribble on while it runs.
   static constexpr u64 workspace(const op_view&) { return 0; }
-  /// Elements of `real` that live from step to step (running statistics, key/value cache).
+  /// Elements of `real` that live from step to step on one peer (key/value cache). What a checkpoint has to hold is a
+  /// parameter instead (running statistics: `parameter_info::momentum`).
   static constexpr u64 state(const op_view&) { return 0; }
   /// Floating-point operations of one forward.
   static constexpr u64 flops(const op_view& v) { return u64(v.out.count()); }

@@ -80,7 +80,7 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
                                          "parameters", "flops",    "bytes", "output"};
   std::vector<std::vector<std::string>> rows{head};
   u64 parameters = 0;
-  for (const auto& p : g.params) parameters += p.count();
+  for (const auto& p : g.params) parameters += p.trained() ? p.count() : 0;
   for (int i = 0; i < g.size(); ++i) {
     const node& n = g.nodes[std::size_t(i)];
     const node_cost c = cost_of(g, i, s);
@@ -89,7 +89,7 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
       if (in >= 0) inputs += (inputs.empty() ? "" : " ") + std::to_string(in);
     u64 count = 0;
     for (int p : n.params)
-      if (p >= 0) count += g.params[std::size_t(p)].count();
+      if (p >= 0 && g.params[std::size_t(p)].trained()) count += g.params[std::size_t(p)].count();
     rows.push_back({std::to_string(i), detail::operator_text(n), std::string(n.scope.view()), inputs,
                     detail::text_of(n.out), count ? detail::with_prefix(count) : "",
                     detail::with_prefix(c.flops_forward), detail::with_prefix(c.output_bytes),

@@ -46,7 +46,7 @@ struct fixed_last_extent;
 /// Records operator Op with the given inputs; the way every operator object makes its result.
 template <class Op, class Element, class Shape, class Tracer>
 constexpr tensor<Element, Shape, Tracer> record(Tracer* g, const std::array<int, max_inputs>& in,
-                                                const std::array<int, max_params>& params = {-1, -1},
+                                                const parameter_slots& params = {},
                                                 const attributes& attr = {}) {
   return {g, g->template push<Op>(element_of<Element>, extents_of<Shape>(), in, params, attr)};
 }

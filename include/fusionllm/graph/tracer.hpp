@@ -37,6 +37,7 @@ class trace {
     extents dims;
     initializer init;
     bool decays = true;
+    double momentum = -1;
   };
   /// An input's or an output's name.
   struct label {
@@ -93,9 +94,11 @@ class trace {
   }
   constexpr void leave(mark before) { scope_ = before; }
 
-  constexpr int add_parameter(std::string_view leaf, const extents& dims, const initializer& init, bool decays) {
+  /// With a `momentum`, a running statistic.
+  constexpr int add_parameter(std::string_view leaf, const extents& dims, const initializer& init, bool decays,
+                              double momentum = -1) {
     const text t = keep(leaf);
-    if (records_) params.push({scope_, t, dims, init, decays});
+    if (records_) params.push({scope_, t, dims, init, decays, momentum});
     return int(n_.params++);
   }
   constexpr void name_input(int i, std::string_view n) {
@@ -111,8 +114,7 @@ class trace {
 
  protected:
   constexpr int append(const operator_traits* op, element type, const extents& out,
-                       const std::array<int, max_inputs>& in, const std::array<int, max_params>& with,
-                       const attributes& attr) {
+                       const std::array<int, max_inputs>& in, const parameter_slots& with, const attributes& attr) {
     const int i = int(n_.nodes++);
     if (!records_) return i;
     node& n = nodes.push({});
@@ -120,7 +122,7 @@ class trace {
     n.out = out;
     n.type = type;
     n.in = in;
-    n.params = with;
+    n.params = with.ids;
     n.attr = attr;
     node_scope.push(scope_);
     return i;
@@ -152,7 +154,7 @@ class tracer : public trace {
 
   template <class Op>
   constexpr int push(element type, const extents& out, const std::array<int, max_inputs>& in,
-                     const std::array<int, max_params>& with, const attributes& attr) {
+                     const parameter_slots& with, const attributes& attr) {
     static_assert(std::derived_from<Op, operator_base>, "an operator derives from fusionllm::operator_base");
     if constexpr (!std::is_same_v<Device, no_device> && !Op::placeholder)
       kernels_[counted().nodes] = Device::template kernels<Op>();

@@ -63,6 +63,7 @@ constexpr void write_names(static_graph<N, P, O>& g, trace& t, const arrangement
     p.dims = r.dims;
     p.init = r.init;
     p.decays = r.decays;
+    p.momentum = r.momentum;
   }
   for (std::size_t k = 0; k < a.outputs.size(); ++k)
     g.outputs[k].path = names.of_output(t.view(t.outputs[a.outputs[k]].name), k);

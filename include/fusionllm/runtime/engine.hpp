@@ -508,7 +508,7 @@ class engine {
     summary_.squares.clear();
     summary_.losses.clear();
     for (const auto& x : store_.parameters()) {
-      if (!x.primary) continue;
+      if (!x.primary || !g_.params[std::size_t(x.parameter)].trained()) continue;
       const i64 n = i64(g_.params[std::size_t(x.parameter)].count());
       summary_.squares.push_back({u32(x.parameter), device_.vectors->sum_of_squares(*device_.context, x.gradient, n)});
     }
@@ -586,7 +586,10 @@ class engine {
       if (!x.primary) continue;
       const parameter_info& info = g_.params[std::size_t(x.parameter)];
       const i64 n = i64(info.count());
-      if (options_.optimizer.kind == optimizer_kind::adamw)
+      if (!info.trained())
+        device_.vectors->decay(*device_.context, x.weight, x.gradient, n,
+                               kept(info.momentum, filled(data_->rows, plan_.micro_batches)));
+      else if (options_.optimizer.kind == optimizer_kind::adamw)
         device_.vectors->adamw(*device_.context, x.weight, x.gradient, x.m, x.v, n, info.decays, s);
       else device_.vectors->sgd(*device_.context, x.weight, x.gradient, x.m, n, info.decays, s);
     }

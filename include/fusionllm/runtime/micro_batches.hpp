@@ -19,4 +19,14 @@ constexpr row_range rows_of(i64 rows, int micro_batches, int m) {
   return {begin, begin + each + (m < longer ? 1 : 0)};
 }
 
+/// How many micro-batches have rows: the first ones.
+constexpr int filled(i64 rows, int micro_batches) { return rows < micro_batches ? int(rows) : micro_batches; }
+
+/// What is left of a running statistic after the values of n more micro-batches.
+constexpr double kept(double momentum, int n) {
+  double x = 1;
+  for (int i = 0; i < n; ++i) x *= 1 - momentum;
+  return x;
+}
+
 }  // namespace fusionllm::inline v0

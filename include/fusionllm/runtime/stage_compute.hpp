@@ -188,12 +188,23 @@ class stage_compute {
     backward_inputs(n, a);
     const kernel_table& k = *device_.kernels[std::size_t(n)];
     if (!k.backward_weight || o.param_count() == 0) return;
+    a.statistic_share = statistic_share(o);
     const int group = p_.group_of(micro_batch_) - first_group_;
     for (std::size_t i = 0; i < max_params; ++i)
       if (o.params[i] >= 0)
         a.d_param[i] = {store_.find_use({n, int(i)})->groups[std::size_t(group)],
                         g_.params[std::size_t(o.params[i])].dims, device_.real};
     k.backward_weight(*device_.context, a);
+  }
+
+  // What is left at the end of the step of this micro-batch's value; the statistics of a node have one momentum.
+  double statistic_share(const node& o) const {
+    for (int p : o.params)
+      if (p >= 0 && !g_.params[std::size_t(p)].trained()) {
+        const double momentum = g_.params[std::size_t(p)].momentum;
+        return momentum * kept(momentum, filled(data_->rows, p_.micro_batches) - 1 - micro_batch_);
+      }
+    return 0;
   }
 
   // The cotangent of each input, added to the sum over that input's later uses.

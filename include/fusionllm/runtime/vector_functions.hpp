@@ -27,6 +27,7 @@ struct vector_functions {
   double (*sum_of_squares)(device_context&, const void* x, i64 n);
   void (*adamw)(device_context&, void* w, const void* g, void* m, void* v, i64 n, bool decays, const update_scalars&);
   void (*sgd)(device_context&, void* w, const void* g, void* m, i64 n, bool decays, const update_scalars&);
+  void (*decay)(device_context&, void* w, const void* g, i64 n, double kept);  ///< w = kept w + g
 };
 
 /// On host memory: a device's own loops where its context has overloads of device/adamw.hpp and
@@ -75,11 +76,18 @@ struct host_vectors {
       }
     });
   }
+  static void decay(device_context& c, void* w_, const void* g_, i64 n, double kept) {
+    split(c, n, [&](i64 begin, i64 end) {
+      T* w = static_cast<T*>(w_);
+      const T* g = static_cast<const T*>(g_);
+      for (i64 i = begin; i < end; ++i) w[i] = T(kept) * w[i] + g[i];
+    });
+  }
 };
 
 template <class Device>
 inline constexpr vector_functions vector_functions_of{&host_vectors<Device>::zero, &host_vectors<Device>::add,
                                                       &host_vectors<Device>::sum_of_squares, &host_vectors<Device>::adamw,
-                                                      &host_vectors<Device>::sgd};
+                                                      &host_vectors<Device>::sgd, &host_vectors<Device>::decay};
 
 }  // namespace fusionllm::inline v0

@@ -41,6 +41,17 @@ struct loop_table {
   /// sums (n) += the sum over rows of x
   void (*add_column_sums)(const float* x, i64 rows, i64 stride, i64 n, double* sums);
 
+  // batch norm, n pixels of one channel
+  double (*sum_of)(const float* x, i64 n);
+  double (*sum_of_squared_deviations)(const float* x, float mean, i64 n);
+  /// y = (x - mean) * scale + bias
+  void (*normalize)(const float* x, float mean, float scale, float bias, float* y, i64 n);
+  /// sums (2) += the sums of dy and of dy * (x - mean)
+  void (*batch_norm_sums)(const float* x, const float* dy, float mean, i64 n, double* sums);
+  /// dx = (dy - d_mean - (x - mean) * slope) * scale, plus partial unless that is null
+  void (*batch_norm_backward)(const float* x, const float* dy, float mean, float d_mean, float slope, float scale,
+                              const float* partial, float* dx, i64 n);
+
   // softmax
   /// A block of scores s (rows, stride), of which row r has columns 0 .. first + r: s becomes exp(scale * (s - max)), 0
   /// to the right up to `columns`; reciprocal (rows) of its row sums; lse (rows), unless null, scale * max + log(sum).
