@@ -110,7 +110,7 @@ class bpe_vocabulary {
   }
 
   void take_merge(const bpe_source& s, std::size_t i) {
-    const auto& [left, right] = s.merges[i];
+    const std::string &left = s.merges[i].first, &right = s.merges[i].second;
     const auto wrong = [&](const auto&... parts) {
       refuse(s.merges_file, s.merge_word, s.first_merge + i64(i), " joins '", shown(left), "' and '", shown(right), "', ", parts...);
     };

@@ -42,6 +42,10 @@ class mapped_file {
   std::size_t size() const { return size_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  /// Tells the system that the file will be read from front to back.
+  void read_in_order() const {
+    if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_SEQUENTIAL);
+  }
 
  private:
   const std::byte* data_ = nullptr;

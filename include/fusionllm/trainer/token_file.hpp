@@ -44,7 +44,9 @@ class mapped_token_file {
  private:
   static constexpr u64 checked_whole = u64(1) << 30;
 
-  const unsigned char* tokens() const { return file_.bytes().data() + detail::token_header_bytes; }
+  const unsigned char* tokens() const {
+    return reinterpret_cast<const unsigned char*>(file_.bytes().data()) + detail::token_header_bytes;
+  }
   u32 at(i64 i) const {
     const unsigned char* p = tokens() + i * i64(info_.width);
     const u32 low = u32(p[0]) | u32(p[1]) << 8;
