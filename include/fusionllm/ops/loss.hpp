@@ -9,7 +9,8 @@
 
 namespace fusionllm::inline v0 {
 
-/// in[0]: logits (..., classes); in[1]: targets (...); attr.n[0]: the target that does not count.
+/// in[0]: logits (..., classes); in[1]: targets (...); attr.n[0]: the target that does not count; attr.x: the part of a
+/// target's probability that is spread evenly over all classes (label smoothing).
 struct cross_entropy_op : operator_base {
   static constexpr std::string_view name = "cross_entropy";
   static constexpr bool loss = true;
@@ -42,14 +43,19 @@ constexpr bool leading_extents_equal() {
 }
 }  // namespace detail
 
-/// Mean softmax cross-entropy in nats of logits (..., classes) against targets (...) that differ from `ignore`.
+/// Mean softmax cross-entropy in nats of logits (..., classes) against targets (...) that differ from `ignore`. With
+/// label smoothing (Szegedy et al., arXiv 1512.00567) against a distribution: 1 - smoothing for the target, and
+/// `smoothing` spread evenly over all classes.
 template <class S, class U, class G>
-constexpr auto cross_entropy(tensor<real, S, G> logits, tensor<i32, U, G> targets, i64 ignore = -100) {
+constexpr auto cross_entropy(tensor<real, S, G> logits, tensor<i32, U, G> targets, i64 ignore = -100,
+                             double smoothing = 0) {
   if constexpr (!detail::leading_extents_equal<S, U>())
     return shape_mismatch<cross_entropy_op, U, S>{};
-  else
+  else {
+    if (!(smoothing >= 0 && smoothing < 1)) logits.g->report(model_problem::bad_probability, std::size_t(logits.id));
     return record<cross_entropy_op, real, shape<1>>(logits.g, from(logits.id, targets.id), {-1, -1},
-                                                    {{ignore, 0, 0}, 0});
+                                                    {{ignore, 0, 0}, smoothing});
+  }
 }
 
 /// in[0], in[1]: predictions and targets of one shape.

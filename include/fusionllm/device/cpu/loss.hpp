@@ -20,9 +20,13 @@ struct kernel<cross_entropy_op, cpu> {
     c.team.split(rows, 8, [&](i64 begin, i64 end) {
       for (i64 r = begin; r < end; ++r) lse[r] = c.loops.log_sum_exp(x + r * n, n, lse + rows + r);
     });
+    const double smoothing = a.op->attr.x;
     double sum = 0;
-    for (i64 r = 0; r < rows; ++r)
-      if (target[r] != a.op->attr.n[0]) sum += double(lse[r]) + double(lse[rows + r]) - double(x[r * n + target[r]]);
+    for (i64 r = 0; r < rows; ++r) {
+      if (target[r] == a.op->attr.n[0]) continue;
+      sum += double(lse[r]) + double(lse[rows + r]) - (1 - smoothing) * double(x[r * n + target[r]]);
+      if (smoothing != 0) sum -= smoothing * detail::mean_in_double(x + r * n, n);
+    }
     *a.out.as<float>() = sum == 0 ? 0.0f : float(sum * a.loss_scale);
   }
 
@@ -33,14 +37,16 @@ struct kernel<cross_entropy_op, cpu> {
     const i64 rows = a.in[0].dims.rows(), n = a.in[0].dims.last();
     const float *x = a.in[0].as<const float>(), *lse = static_cast<const float*>(a.saved);
     const auto* target = a.in[1].as<const std::int32_t>();
-    const float scale = float(a.loss_scale);
+    const float scale = float(a.loss_scale), at_target = float(a.loss_scale * (1 - a.op->attr.x));
+    const float spread = float(a.loss_scale * a.op->attr.x / double(n));
     c.team.split(rows, 8, [&](i64 begin, i64 end) {
       for (i64 r = begin; r < end; ++r) {
         if (target[r] == a.op->attr.n[0]) {
           std::memset(d + r * n, 0, std::size_t(n) * sizeof(float));
         } else {
           c.loops.softmax_gradient(x + r * n, lse[r], lse[rows + r], scale, d + r * n, n);
-          d[r * n + target[r]] -= scale;
+          for (i64 i = 0; spread != 0 && i < n; ++i) d[r * n + i] -= spread;
+          d[r * n + target[r]] -= at_target;
         }
       }
     });

@@ -10,14 +10,25 @@
 
 namespace fusionllm::inline v0 {
 
+namespace detail {
+template <class T>
+double mean_in_double(const T* x, i64 n) {
+  double sum = 0;
+  for (i64 i = 0; i < n; ++i) sum += double(x[i]);
+  return sum / double(n);
+}
+}  // namespace detail
+
 template <class T>
 struct plain_kernel<cross_entropy_op, T> {
-  /// logits (rows, classes), targets (rows) -> the sum over rows of log-sum-exp(logits) - logits[target], scaled
+  /// logits (rows, classes), targets (rows) -> the sum over rows of log-sum-exp(logits) - logits[target], scaled; with
+  /// smoothing the mean of a row's logits takes that part of logits[target]'s place
   static void forward(device_context&, const kernel_args& a) {
     const i64 rows = a.in[0].dims.rows(), classes = a.in[0].dims.last();
     const T* x = a.in[0].template as<const T>();
     const auto* target = a.in[1].as<const std::int32_t>();
     T* saved = static_cast<T*>(a.saved);
+    const double smoothing = a.op->attr.x;
     double sum = 0;
     bool any = false;
     for (i64 r = 0; r < rows; ++r, x += classes) {
@@ -27,13 +38,15 @@ struct plain_kernel<cross_entropy_op, T> {
         saved[rows + r] = lse.rest;
       }
       if (target[r] == a.op->attr.n[0]) continue;
-      sum += double(lse.value) + double(lse.rest) - double(x[target[r]]);
+      sum += double(lse.value) + double(lse.rest) - (1 - smoothing) * double(x[target[r]]);
+      if (smoothing != 0) sum -= smoothing * detail::mean_in_double(x, classes);
       any = true;
     }
     *a.out.template as<T>() = any ? T(sum * a.loss_scale) : T(0);
   }
 
-  /// d logits = scale * (softmax - one-hot); each element is read before it is written, so that d may lie over logits
+  /// d logits = scale * (softmax - the target's distribution); each element is read before it is written, so that d may
+  /// lie over logits
   static void backward_input(device_context&, const kernel_args& a) {
     T* d = a.d_in[0].template as<T>();
     if (!d) return;
@@ -41,11 +54,12 @@ struct plain_kernel<cross_entropy_op, T> {
     const T* x = a.in[0].template as<const T>();
     const auto* target = a.in[1].as<const std::int32_t>();
     const T* saved = static_cast<const T*>(a.saved);
-    const T scale = T(a.loss_scale);
+    const T scale = T(a.loss_scale), spread = T(a.op->attr.x / double(classes)), whole = T(1 - a.op->attr.x);
     for (i64 r = 0; r < rows; ++r, x += classes, d += classes) {
       const bool counts = target[r] != a.op->attr.n[0];
       for (i64 i = 0; i < classes; ++i)
-        d[i] = counts ? scale * (std::exp(x[i] - saved[r] - saved[rows + r]) - T(i == target[r] ? 1 : 0)) : T(0);
+        d[i] = counts ? scale * (std::exp(x[i] - saved[r] - saved[rows + r]) - (i == target[r] ? whole : T(0)) - spread)
+                      : T(0);
     }
   }
 
