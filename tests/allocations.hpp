@@ -29,6 +29,13 @@ inline void* counted(std::size_t size) noexcept {
 }
 }  // namespace fusionllm_test
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FUSIONLLM_TEST_OPERATORS_TAKEN
+#endif
+#endif
+// clang++'s thread sanitizer links operators of its own, all of them: nothing is counted there.
+#ifndef FUSIONLLM_TEST_OPERATORS_TAKEN
 // g++ warns of a mismatched pair where it sees into one of the two only
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (void* memory = fusionllm_test::counted(size)) return memory;
@@ -45,3 +52,4 @@ inline void* counted(std::size_t size) noexcept {
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
