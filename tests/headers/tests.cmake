@@ -6,6 +6,10 @@ set(headers_dir ${CMAKE_CURRENT_BINARY_DIR}/headers)
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${include_dir} ${include_dir}/fusionllm/*.hpp)
 
+if(NOT TARGET fusionllm::images)
+  list(FILTER headers EXCLUDE REGEX "trainer/(idx_file|image_folder|images)")
+endif()
+
 function(fusionllm_header_file name guard)
   list(JOIN ARGN ">\n#include <" lines)
   string(CONCAT text "${guard}" "#include <${lines}>\n")
@@ -48,7 +52,7 @@ fusionllm_header_file(linked_twice.cpp "${after_system}${hostile}" ${headers})
 file(CONFIGURE OUTPUT ${headers_dir}/linked_main.cpp CONTENT "int main() {}\n")
 add_executable(headers_linked EXCLUDE_FROM_ALL
   ${headers_dir}/linked_main.cpp ${headers_dir}/linked_once.cpp ${headers_dir}/linked_twice.cpp)
-target_link_libraries(headers_linked PRIVATE fusionllm::cpu)
+target_link_libraries(headers_linked PRIVATE fusionllm::cpu $<TARGET_NAME_IF_EXISTS:fusionllm::images>)
 target_compile_options(headers_linked PRIVATE ${fusionllm_warnings} -Werror -O0)
 list(APPEND header_targets headers_linked)
 
