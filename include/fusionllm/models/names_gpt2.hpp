@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of GPT-2's weights as transformers has them: GPT2LMHeadModel writes "transformer.h.0.attn.c_attn.weight", the
 // original files lack the prefix. Its Conv1D keeps matrices as (in, out). The head is tied to the embedding, so a file
-// may have either, or both and equal.
+// may have either, or both and equal. Rows that the model has not, of unused tokens or later positions, are dropped: the
+// logits of the others stay the same.
 #pragma once
 
 #include "names.hpp"
@@ -10,6 +11,7 @@ namespace fusionllm::inline v0 {
 
 inline constexpr weight_rule gpt2_weight_rules[] = {
     {.ours = "wte.weight", .padded = true},
+    {.ours = "wpe.weight", .padded = true},
     {.ours = "wte.weight", .theirs = "lm_head.weight", .bare = true, .padded = true},
     {.ours = "h.*.attn.c_attn.weight", .transposed = true},
     {.ours = "h.*.attn.c_proj.weight", .transposed = true},
