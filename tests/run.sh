@@ -9,6 +9,7 @@ need $base_packages catch2 librapidcheck-dev libbenchmark-dev
 want clang libclang-rt-dev $image_packages
 check_tools
 get_text || say "no text: tests that read it will be skipped"
+get_gpt2_vocabulary || say "no vocabulary of GPT-2: tests that read it will be skipped"
 get_fashion_mnist || say "no Fashion-MNIST: tests that read it will be skipped"
 get_nvcc || say "no nvcc: tests of the CUDA seam will be skipped"
 
