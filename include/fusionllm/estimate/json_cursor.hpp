@@ -3,8 +3,13 @@
 // says place, what was found and what was expected. Nothing is read by default that was misspelt.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
-#include <fstream>
+#include <cstring>
 #include <initializer_list>
 #include <set>
 #include <sstream>
@@ -56,7 +61,7 @@ class json_cursor {
       if (found) continue;
       std::string names;
       for (std::string_view k : known) names += (names.empty() ? "" : ", ") + std::string(k);
-      fail(code_, at_place(), "unknown key \"", item.key(), "\", expected some of: ", names);
+      fail(code_, at_place(), "unknown key ", shown(item.key()), ", expected some of: ", names);
     }
   }
 
@@ -99,8 +104,9 @@ class json_cursor {
 
  private:
   std::string at_place() const { return place_.empty() ? "" : place_ + ": "; }
-  std::string shown() const {
-    std::string s = value_->dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string shown() const { return shown(*value_); }
+  static std::string shown(const nlohmann::json& value) {
+    std::string s = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     if (s.size() > 60) s = s.substr(0, 57) + "...";
     return s;
   }
@@ -110,11 +116,15 @@ class json_cursor {
   errc code_;
 };
 
-/// Parses text; a key that comes twice in one object is an error, as is everything that is not JSON.
+inline constexpr int deepest_json = 64;
+
+/// Parses text; a key that comes twice in one object is an error, as is everything that is not JSON, and lists and
+/// objects nested deeper than `deepest_json`: what walks over them later takes stack for each level.
 inline nlohmann::json parse_json(std::string_view text, errc code, const std::string& what) {
   std::vector<std::set<std::string>> keys;
   std::string twice;
-  const auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+  const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (depth >= deepest_json) fail(code, what, ": lists and objects are nested deeper than ", deepest_json, ", expected no file like that");
     if (event == nlohmann::json::parse_event_t::object_start) keys.emplace_back();
     if (event == nlohmann::json::parse_event_t::object_end) keys.pop_back();
     if (event == nlohmann::json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second && twice.empty())
@@ -133,20 +143,31 @@ inline nlohmann::json parse_json(std::string_view text, errc code, const std::st
   return j;
 }
 
-/// The bytes of a small file. Errors: `code` when it cannot be read or is larger than 16 MiB.
+/// The bytes of a small file. Errors: `code` when it cannot be read, is no regular file (a pipe may never end) or is
+/// larger than 16 MiB.
 inline std::string read_small_file(const std::string& file, errc code) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text;
-  if (in) {
-    constexpr std::size_t limit = std::size_t(16) << 20;
-    std::vector<char> part(64 << 10);
-    while (in.read(part.data(), std::streamsize(part.size())), in.gcount() > 0) {
-      text.append(part.data(), std::size_t(in.gcount()));
-      if (text.size() > limit) fail(code, file, " is larger than 16 MiB: it is no description made for this");
+  constexpr std::size_t limit = std::size_t(16) << 20;
+  const auto refuse = [&](const auto&... why) { fail(code, "cannot read ", file, ": ", why...); };
+  struct open_file {
+    int number;
+    ~open_file() {
+      if (number >= 0) ::close(number);
     }
-    if (in.eof()) return text;
+  };
+  const open_file in{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat info{};
+  if (in.number < 0 || ::fstat(in.number, &info) != 0) refuse(std::strerror(errno), ": give the path of a readable file");
+  if (!S_ISREG(info.st_mode)) refuse("it is a ", S_ISDIR(info.st_mode) ? "directory" : "pipe or a device", ", expected a regular file");
+  std::string text;
+  std::vector<char> part(64 << 10);
+  for (;;) {
+    const auto n = ::read(in.number, part.data(), part.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse(std::strerror(errno), ": give the path of a readable file");
+    if (n == 0) return text;
+    text.append(part.data(), std::size_t(n));
+    if (text.size() > limit) fail(code, file, " is larger than 16 MiB: it is no description made for this");
   }
-  fail(code, "cannot read ", file, ": give the path of a readable file");
 }
 
 }  // namespace fusionllm::inline v0

@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "unit/error_of.hpp"
+#include "unit/temporary_folder.hpp"
 
 namespace fl = fusionllm;
 using fl::errc;
@@ -53,7 +54,30 @@ TEST_CASE("what is not JSON, and keys that come twice, are errors") {
   CHECK(fl::parse_json(R"({"a": {"b": 1}, "c": {"b": 1}})", errc::plan, "f").size() == 2);
 }
 
+TEST_CASE("nesting without end is an error, whatever it is made of, and not a lack of stack") {
+  for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}"), std::pair("[{\"a\":", "}]")})
+    for (std::size_t n : {100u, 100'000u}) {
+      std::string text, end;
+      for (std::size_t i = 0; i < n; ++i) text += open, end += close;
+      CHECK(error_of([&] { fl::parse_json(text + "1" + end, errc::plan, "the file"); }).says(errc::plan, "the file", "nested deeper than 64"));
+      CHECK(error_of([&] { fl::parse_json(text, errc::plan, "the file"); }).says(errc::plan, "the file"));
+    }
+  CHECK(fl::parse_json(std::string(60, '[') + std::string(60, ']'), errc::plan, "f").is_array());
+}
+
+TEST_CASE("keys from outside are made safe for a terminal") {
+  const auto j = fl::parse_json(R"({"\u001b[31mred": 1})", errc::plan, "f");
+  const auto e = error_of([&] { fl::json_cursor(j, "", errc::plan).only({"a"}); });
+  CHECK(e.says(errc::plan, "unknown key", "\\u001b[31mred"));
+  CHECK(e.text.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("files that cannot be read are errors") {
   CHECK(error_of([] { fl::read_small_file("/no/such/file", errc::plan); }).says(errc::plan, "/no/such/file"));
-  CHECK(error_of([] { fl::read_small_file("/", errc::plan); }).says(errc::plan, "cannot read /"));
+  CHECK(error_of([] { fl::read_small_file("/", errc::plan); }).says(errc::plan, "cannot read /", "directory"));
+  CHECK(error_of([] { fl::read_small_file("/dev/zero", errc::plan); }).says(errc::plan, "cannot read /dev/zero", "device"));
+  const fusionllm_test::temporary_folder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { fl::read_small_file(pipe, errc::plan); }).says(errc::plan, "cannot read " + pipe, "pipe"));
 }
