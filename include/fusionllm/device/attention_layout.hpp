@@ -3,6 +3,7 @@
 // offset + t: with keys of earlier positions in a cache, only `keys` and `offset` change.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -42,6 +43,39 @@ struct attention_layout {
     v = {side_by_side ? features + shared : 0, kv_row, keys * kv_row};
   }
 
+  /// In decoding, keys and values are read from the state.
+  explicit attention_layout(const kernel_args& a) : attention_layout(*a.op, a.out.dims) {
+    if (!a.state) return;
+    offset = a.past;
+    keys = offset + queries;
+    const i64 shared = kv_heads * width;
+    k = {0, shared, a.longest * shared};
+    v = {sequences * k.sequence, shared, k.sequence};
+  }
+  /// Adds the keys and values of these times to the state.
+  template <class T>
+  void remember(const kernel_args& a) const {
+    const attention_layout fresh(*a.op, a.out.dims);
+    const i64 row = kv_heads * width;
+    for (i64 b = 0; b < sequences; ++b) {
+      const T *from_k = fresh.k_of<const T>(a.in, b, 0), *from_v = fresh.v_of<const T>(a.in, b, 0);
+      T* to = static_cast<T*>(a.state) + b * k.sequence + offset * row;
+      for (i64 t = 0; t < queries; ++t, to += row) {
+        std::copy_n(from_k + t * fresh.k.stride, row, to);
+        std::copy_n(from_v + t * fresh.v.stride, row, to + v.start);
+      }
+    }
+  }
+  /// Head h of the keys or values that the queries of sequence b read in forward.
+  template <class T>
+  const T* keys_of(const kernel_args& a, i64 b, i64 h) const {
+    return a.state ? kept<T>(a, k, b, h) : k_of<const T>(a.in, b, h);
+  }
+  template <class T>
+  const T* values_of(const kernel_args& a, i64 b, i64 h) const {
+    return a.state ? kept<T>(a, v, b, h) : v_of<const T>(a.in, b, h);
+  }
+
   /// Head h of queries of sequence b; head h of its keys or values.
   template <class T>
   T* q_of(const std::array<tensor_ref, max_inputs>& x, i64 b, i64 h) const {
@@ -59,6 +93,10 @@ struct attention_layout {
   i64 output_at(i64 b, i64 h) const { return b * queries * features + h * width; }
 
  private:
+  template <class T>
+  const T* kept(const kernel_args& a, const attention_part& p, i64 b, i64 h) const {
+    return static_cast<const T*>(a.state) + b * p.sequence + p.start + h * width;
+  }
   template <class T>
   T* at(const tensor_ref& x, const attention_part& p, i64 b, i64 h) const {
     return x ? x.as<T>() + b * p.sequence + p.start + h * width : nullptr;

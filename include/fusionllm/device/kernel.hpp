@@ -41,7 +41,9 @@ struct kernel_args {
   std::array<tensor_ref, max_params> d_param{};    ///< backward_weight: add to each that is present
   void* saved = nullptr;                           ///< `Op::saved` elements of real, from forward to backward
   void* workspace = nullptr;                       ///< `workspace_bytes` of this kernel
-  void* state = nullptr;                           ///< `Op::state` elements of real, from step to step
+  void* state = nullptr;                           ///< decoding: `Op::state` elements of real for `longest` times;
+                                                   ///< forward adds its times to them
+  i64 past = 0, longest = 0;                       ///< decoding: times before out's first, and all there may be
   random_key key{};                                ///< .node is the traced position; a chain uses each link's own
   double statistic_share = 0;                      ///< backward_weight: what this micro-batch's value of a running
                                                    ///< statistic counts; add value * share to its d_param

@@ -14,6 +14,8 @@ namespace fusionllm::inline v0 {
 struct rotation {
   i64 sequences, steps, features, half;
   double theta;
+  i64 past = 0;  ///< times before the first
+  explicit rotation(const kernel_args& a) : rotation(*a.op, a.out.dims) { past = a.past; }
   rotation(const node& op, const extents& d)
       : sequences(d.d[0]), steps(d.d[1]), features(d.d[2]), half(op.attr.n[0] / 2), theta(op.attr.x) {}
 
@@ -21,7 +23,7 @@ struct rotation {
   template <class T>
   void angles(i64 t, bool backward, T* cosine, T* sine) const {
     for (i64 i = 0; i < half; ++i) {
-      const double angle = double(t) * std::pow(theta, -double(i) / double(half));
+      const double angle = double(past + t) * std::pow(theta, -double(i) / double(half));
       cosine[i] = T(std::cos(angle));
       sine[i] = T(backward ? -std::sin(angle) : std::sin(angle));
     }

@@ -14,7 +14,7 @@ struct node_cost {
   u64 output_bytes = 0;    ///< what an edge from this node carries
   u64 saved_bytes = 0;     ///< left by forward for backward, beside inputs and output
   u64 workspace_bytes = 0;
-  u64 state_bytes = 0;
+  u64 state_bytes = 0;  ///< in decoding only
   u64 moved_bytes = 0;  ///< read and written by one forward: inputs, parameters, output
 };
 

@@ -12,6 +12,7 @@ namespace fusionllm::inline v0 {
 /// The operator of a fused node; what it costs follows from its links.
 struct fused_op : operator_base {
   static constexpr std::string_view name = "fused";
+  static constexpr bool per_time = true;
 };
 
 namespace detail {

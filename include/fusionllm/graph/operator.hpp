@@ -64,6 +64,7 @@ struct operator_base {
   static constexpr unsigned passes_cotangent = 0;  ///< bit i: the cotangent of in[i] is that of out, unchanged
   static constexpr unsigned saves_inputs = 0;      ///< bit i: backward reads in[i]
   static constexpr bool saves_output = false;      ///< backward reads out
+  static constexpr bool per_time = false;          ///< out at a time needs that time of in[..] only, and `state`
   static constexpr bool reuses_input = false;      ///< backward may write the cotangent of in[0] over in[0]
   /// Largest `time` that the operator can take; 0: any.
   static constexpr i64 time_limit(const attributes&) { return 0; }
@@ -73,8 +74,7 @@ struct operator_base {
   static constexpr u64 saved(const op_view&) { return 0; }
   /// Elements of `real` that a kernel may scribble on while it runs.
   static constexpr u64 workspace(const op_view&) { return 0; }
-  /// Elements of `real` that live from step to step on one peer (key/value cache). What a checkpoint has to hold is a
-  /// parameter instead (running statistics: `parameter_info::momentum`).
+  /// Elements of `real` that decoding keeps of earlier times of a sequence (keys and values), for out's `time` at most.
   static constexpr u64 state(const op_view&) { return 0; }
   /// Floating-point operations of one forward.
   static constexpr u64 flops(const op_view& v) { return u64(v.out.count()); }
@@ -100,7 +100,7 @@ FL_HD constexpr T scalar_of(scalar_part part, T x, T y, T d, const scalar_args& 
 /// The same facts as values: a node points to them.
 struct operator_traits {
   std::string_view name;
-  bool elementwise = false, random = false, commutes = false, in_place = false, loss = false, placeholder = false;
+  bool elementwise = false, random = false, commutes = false, in_place = false, loss = false, placeholder = false, per_time = false;
   unsigned differentiable = 0, passes_cotangent = 0, saves_inputs = 0;
   bool saves_output = false, reuses_input = false;
   i64 (*time_limit)(const attributes&) = nullptr;
@@ -132,6 +132,7 @@ struct check_operator {
     t.in_place = Op::in_place;
     t.loss = Op::loss;
     t.placeholder = Op::placeholder;
+    t.per_time = Op::per_time || Op::elementwise;
     t.differentiable = Op::differentiable;
     t.passes_cotangent = Op::passes_cotangent;
     t.saves_inputs = Op::saves_inputs;

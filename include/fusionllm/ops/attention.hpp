@@ -14,6 +14,11 @@ struct attention_op : operator_base {
   static constexpr std::string_view name = "attention";
   static constexpr unsigned saves_inputs = 0b111;
   static constexpr bool saves_output = true;
+  static constexpr bool per_time = true;
+  /// Keys, then values, (batch, time, kv_heads * width) each.
+  static constexpr u64 state(const op_view& v) {
+    return 2 * u64(v.out.count()) / u64(v.attr.n[0]) * u64(v.attr.n[1] ? v.attr.n[1] : v.attr.n[0]);
+  }
   /// The logarithm of each row's softmax denominator, (batch, heads, time): backward recomputes probabilities from it.
   static constexpr u64 saved(const op_view& v) { return u64(v.out.d[0] * v.out.d[1] * v.attr.n[0]); }
   /// Two products over the lower triangle.

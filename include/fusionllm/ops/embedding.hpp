@@ -8,6 +8,7 @@ namespace fusionllm::inline v0 {
 
 struct embedding_op : operator_base {
   static constexpr std::string_view name = "embedding";
+  static constexpr bool per_time = true;
   static constexpr unsigned differentiable = 0;
   static constexpr unsigned saves_inputs = 0b1;
   static constexpr u64 flops(const op_view&) { return 0; }
@@ -27,6 +28,7 @@ constexpr auto embedding(tensor<i32, S, G> tokens, parameter_handle<shape<Rows, 
 
 struct positions_op : operator_base {
   static constexpr std::string_view name = "positions";
+  static constexpr bool per_time = true;
   static constexpr bool in_place = true;
   static constexpr unsigned passes_cotangent = 0b1;
   static constexpr i64 time_limit(const attributes& a) { return a.n[0]; }

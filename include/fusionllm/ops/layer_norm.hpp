@@ -8,6 +8,7 @@ namespace fusionllm::inline v0 {
 
 struct layer_norm_op : operator_base {
   static constexpr std::string_view name = "layer_norm";
+  static constexpr bool per_time = true;
   static constexpr unsigned saves_inputs = 0b1;
   /// Mean and reciprocal standard deviation of every row: first all means, then all reciprocals.
   static constexpr u64 saved(const op_view& v) { return 2 * u64(v.in[0].rows()); }

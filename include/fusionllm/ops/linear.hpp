@@ -8,6 +8,7 @@ namespace fusionllm::inline v0 {
 
 struct linear_op : operator_base {
   static constexpr std::string_view name = "linear";
+  static constexpr bool per_time = true;
   static constexpr unsigned saves_inputs = 0b1;
   static constexpr u64 flops(const op_view& v) { return 2 * u64(v.out.count()) * u64(v.in[0].last()); }
   static constexpr u64 flops_backward_input(const op_view& v) { return flops(v); }

@@ -8,6 +8,7 @@ namespace fusionllm::inline v0 {
 
 struct rms_norm_op : operator_base {
   static constexpr std::string_view name = "rms_norm";
+  static constexpr bool per_time = true;
   static constexpr unsigned saves_inputs = 0b1;
   /// The reciprocal root of every row.
   static constexpr u64 saved(const op_view& v) { return u64(v.in[0].rows()); }

@@ -10,6 +10,7 @@ namespace fusionllm::inline v0 {
 /// in[0] (batch, time, heads * width); attr.n[0]: width; attr.x: theta. Turning back is backward: nothing is saved.
 struct rotary_op : operator_base {
   static constexpr std::string_view name = "rotary";
+  static constexpr bool per_time = true;
   static constexpr bool in_place = true;
   static constexpr u64 flops(const op_view& v) { return 3 * u64(v.out.count()); }
   static constexpr u64 flops_backward_input(const op_view& v) { return 3 * u64(v.out.count()); }

@@ -8,6 +8,7 @@ namespace fusionllm::inline v0 {
 
 struct softmax_op : operator_base {
   static constexpr std::string_view name = "softmax";
+  static constexpr bool per_time = true;
   static constexpr bool in_place = true;
   static constexpr bool saves_output = true;
   static constexpr u64 flops(const op_view& v) { return 5 * u64(v.out.count()); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forward of a slice of the graph on one device, without training: for predictions and held-out losses. Values share an
-// arena by their live ranges; parameters are the caller's.
+// arena by their live ranges; parameters are the caller's. A decoder computes the next times of sequences only: keys and
+// values of those before stay in its state.
 #pragma once
 
 #include <functional>
@@ -12,12 +13,29 @@
 
 namespace fusionllm::inline v0 {
 
+/// Whether `target` can be computed time by time: it needs nothing but operators that look at one time of
+/// (batch, time, ...), and at what they kept of those before.
+inline bool decodable(const graph_view& g, int target) {
+  const flags needed = slice(g, target);
+  for (int i = 0; i <= target; ++i) {
+    const node& o = g.nodes[std::size_t(i)];
+    if (!needed[std::size_t(i)]) continue;
+    bool once = o.out.rank >= 2 && o.out.d[0] == batch && o.out.d[1] == time;
+    for (int axis = 2; axis < o.out.rank; ++axis) once &= o.out.d[std::size_t(axis)] >= 0;
+    if (!once || !(o.op->placeholder || o.op->per_time)) return false;
+  }
+  return true;
+}
+
+enum class inference_kind : u8 { whole, decoding };
+
 class inference {
  public:
   /// The nodes that `target` needs, for at most `bounds`. `weight(parameter)` gives each parameter's memory.
   inference(const graph_view& g, int target, const device_binding& device, const sizes& bounds,
-            std::function<void*(int)> weight)
+            std::function<void*(int)> weight, inference_kind kind = inference_kind::whole)
       : g_(g), target_(target), device_(device), bounds_(bounds), weight_(std::move(weight)), keep_(slice(g, target)) {
+    if (kind == inference_kind::decoding) make_states();
     values_.resize(g.nodes.size());
     saved_.resize(g.nodes.size());
     u64 workspace = 0;
@@ -38,8 +56,9 @@ class inference {
     arena_ = memory_block(workspace_at_ + workspace);
   }
 
-  /// Computes the target for `s` within the bounds; the result stays until the next run. `inputs` by node.
-  tensor_ref run(const sizes& s, std::span<const void* const> inputs, double loss_scale = 1) {
+  /// Computes the target for `s` within the bounds; the result stays until the next run. `inputs` by node. A decoder
+  /// goes on after `past` times, which earlier runs for as many sequences computed.
+  tensor_ref run(const sizes& s, std::span<const void* const> inputs, double loss_scale = 1, i64 past = 0) {
     for (int i = 0; i <= target_; ++i) {
       const node& o = g_.nodes[std::size_t(i)];
       if (!keep_[std::size_t(i)] || o.op->placeholder) continue;
@@ -54,6 +73,9 @@ class inference {
       a.saved = arena_.data() + saved_[std::size_t(i)].offset;
       a.workspace = arena_.data() + workspace_at_;
       a.loss_scale = loss_scale;
+      a.past = past;
+      a.longest = bounds_.time;
+      if (!states_.empty() && states_[std::size_t(i)].size()) a.state = states_[std::size_t(i)].data();
       device_.kernels[std::size_t(i)]->forward(*device_.context, a);
     }
     return value(target_, s, inputs);
@@ -63,6 +85,13 @@ class inference {
   const flags& needed() const { return keep_; }
 
  private:
+  void make_states() {
+    if (!decodable(g_, target_)) fail(errc::model, "the model's output is not computed time by time, it cannot be decoded");
+    states_.resize(g_.nodes.size());
+    for (int i = 0; i <= target_; ++i)
+      if (const u64 bytes = keep_[std::size_t(i)] ? cost_of(g_, i, bounds_, size_of(device_.real)).state_bytes : 0)
+        states_[std::size_t(i)] = memory_block(bytes);
+  }
   tensor_ref value(int i, const sizes& s, std::span<const void* const> inputs) const {
     const node& o = g_.nodes[std::size_t(i)];
     const dtype type = o.type == element::i32 ? dtype::int32 : device_.real;
@@ -79,6 +108,7 @@ class inference {
   std::vector<packed_value> values_, saved_;
   u64 workspace_at_ = 0;
   memory_block arena_;
+  std::vector<memory_block> states_;  ///< by node, of a decoder
 };
 
 }  // namespace fusionllm::inline v0

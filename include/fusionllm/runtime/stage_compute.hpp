@@ -49,7 +49,6 @@ class stage_compute {
     for (std::size_t e = 0; e < prog.edges.size(); ++e)
       if (prog.edges[e].from == stage_ || prog.edges[e].to == stage_) codecs_[e] = make_codec(prog.edges[e]);
     find_fresh_receives();
-    make_states(bounds);
     losses_.assign(std::size_t(p.micro_batches), 0.0);
   }
 
@@ -115,14 +114,6 @@ class stage_compute {
       }
   }
 
-  void make_states(const sizes& bounds) {
-    states_.resize(g_.nodes.size());
-    for (int i = 0; i < g_.size(); ++i) {
-      const u64 bytes = cost_of(g_, i, bounds, size_of(device_.real)).state_bytes;
-      if (bytes && p_.stage_of[std::size_t(i)] == stage_) states_[std::size_t(i)] = memory_block(bytes);
-    }
-  }
-
   void zero_gradients() {
     clear_gradients_ = false;
     for (auto& u : store_.uses())
@@ -159,7 +150,6 @@ class stage_compute {
         a.param[k] = {store_.find(o.params[k])->weight, g_.params[std::size_t(o.params[k])].dims, device_.real};
     a.saved = at(layout_.index.saved(n));
     a.workspace = arena_.data() + layout_.scratch_bytes;
-    a.state = states_[std::size_t(n)].data();
     a.key = {seed_, data_->step, u32(micro_batch_), u32(o.traced_id)};
     a.loss_scale = loss_scale_;
     return a;
@@ -288,7 +278,6 @@ class stage_compute {
   std::vector<std::unique_ptr<codec>> codecs_;  ///< by edge
   std::vector<mask> masks_;                     ///< by (activation edge, slot)
   std::vector<std::vector<int>> fresh_;         ///< by task
-  std::vector<memory_block> states_;            ///< by node
   value_observer observer_;
 
   const step_data* data_ = nullptr;

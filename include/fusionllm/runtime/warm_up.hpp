@@ -67,8 +67,6 @@ class operator_timer {
     a.saved = tensor({1, {i64(o.op->saved(v)) + 1}}, device_.real).data;
     memory_.emplace_back(device_.kernels[std::size_t(n)]->workspace_bytes(v));
     a.workspace = memory_.back().data();
-    memory_.emplace_back(o.op->state(v) * size_of(device_.real));
-    a.state = memory_.back().data();
     return a;
   }
 

@@ -77,6 +77,13 @@ class basic_trainer : private engine_host {
            name_of(out.type), ' ', detail::shape_text{out.dims});
     run_slice(i, bound, out);
   }
+  /// An object that computes a named output of one sequence time by time, up to the trainer's `time`; null where the
+  /// model cannot (`decodable`). It reads the trainer's weights as they are at each call. Errors: model.
+  std::unique_ptr<inference> decoder(std::string_view output) {
+    const int target = target_of(output);
+    if (!decodable(model_.graph, target)) return nullptr;
+    return make_inference(target, {1, options_.time}, inference_kind::decoding);
+  }
   /// Mean loss of a batch, in inference mode. Errors: model.
   double evaluate(const batch_view& in) {
     const bound_batch bound = bind(in, model_.graph, choice_.real, {options_.batch, options_.time});
@@ -187,9 +194,12 @@ class basic_trainer : private engine_host {
   inference& inference_of(int target) {
     for (auto& [t, i] : inferences_)
       if (t == target) return *i;
-    inferences_.push_back({target, std::make_unique<inference>(model_.graph, target, device(), sizes{micro_batch_rows(), options_.time},
-                                                               [this](int p) -> void* { return engine_->parameters().find(p)->weight; })});
+    inferences_.push_back({target, make_inference(target, {micro_batch_rows(), options_.time}, inference_kind::whole)});
     return *inferences_.back().second;
+  }
+  std::unique_ptr<inference> make_inference(int target, const sizes& s, inference_kind kind) {
+    return std::make_unique<inference>(
+        model_.graph, target, device(), s, [this](int p) -> void* { return engine_->parameters().find(p)->weight; }, kind);
   }
   static double value_at(const tensor_ref& t, std::size_t i) {
     return t.type == dtype::f64 ? t.as<double>()[i] : double(t.as<float>()[i]);

@@ -13,12 +13,13 @@ namespace fusionllm::inline v0 {
 template <>
 struct kernel<attention_op, cpu> {
   static void forward(cpu_context& c, const kernel_args& a) {
-    const attention_layout s(*a.op, a.out.dims);
+    const attention_layout s(a);
+    if (a.state) s.remember<float>(a);
     float *out = a.out.as<float>(), *saved = static_cast<float*>(a.saved);
     c.each(s.sequences * s.heads, [&](int rank, i64 task) {
       const i64 b = task / s.heads, h = task % s.heads;
       const float* q = s.q_of<const float>(a.in, b, h);
-      const float *k = s.k_of<const float>(a.in, b, h / s.group), *v = s.v_of<const float>(a.in, b, h / s.group);
+      const float *k = s.keys_of<float>(a, b, h / s.group), *v = s.values_of<float>(a, b, h / s.group);
       float* o = out + s.output_at(b, h);
       float* scores = c.scratch(rank, block * s.keys + block);
       float* reciprocal = scores + block * s.keys;

@@ -36,7 +36,7 @@ struct kernel<positions_op, cpu> {
   static constexpr bool adds_partial = true;
   static void forward(cpu_context& c, const kernel_args& a) {
     const i64 row = a.out.dims.d[1] * a.out.dims.d[2], n = a.out.dims.d[2];
-    const float *x = a.in[0].as<const float>(), *table = a.param[0].as<const float>();
+    const float *x = a.in[0].as<const float>(), *table = a.param[0].as<const float>() + a.past * n;
     float* out = a.out.as<float>();
     c.team.split(a.out.dims.rows(), 16, [&](i64 begin, i64 end) {
       for (i64 i = begin; i < end; ++i) c.loops.add(x + i * n, table + i * n % row, out + i * n, n);

@@ -10,7 +10,7 @@ namespace fusionllm::inline v0 {
 template <>
 struct kernel<rotary_op, cpu> {
   static void forward(cpu_context& c, const kernel_args& a) {
-    turn(c, rotation(*a.op, a.out.dims), false, a.in[0].as<const float>(), a.out.as<float>());
+    turn(c, rotation(a), false, a.in[0].as<const float>(), a.out.as<float>());
   }
   static void backward_input(cpu_context& c, const kernel_args& a) {
     if (a.d_in[0]) turn(c, rotation(*a.op, a.d_out.dims), true, a.d_out.as<const float>(), a.d_in[0].as<float>());

@@ -36,12 +36,15 @@ struct attention_head {
 template <class T>
 struct plain_kernel<attention_op, T> {
   static void forward(device_context&, const kernel_args& a) {
-    const attention_layout s(*a.op, a.out.dims);
+    const attention_layout s(a);
+    if (a.state) s.template remember<T>(a);
     T* out = a.out.template as<T>();
     T* saved = static_cast<T*>(a.saved);
     for (i64 b = 0; b < s.sequences; ++b)
       for (i64 h = 0; h < s.heads; ++h) {
-        const auto head = detail::attention_head<const T>::at(a.in, s, b, h);
+        const detail::attention_head<const T> head{s, s.template q_of<const T>(a.in, b, h),
+                                                   s.template keys_of<T>(a, b, h / s.group),
+                                                   s.template values_of<T>(a, b, h / s.group)};
         for (i64 t = 0; t < s.queries; ++t) {
           const T lse = row(head, t, out + s.output_at(b, h) + t * s.features);
           if (saved) saved[(b * s.heads + h) * s.queries + t] = lse;

@@ -36,7 +36,7 @@ struct plain_kernel<positions_op, T> {
   static void forward(device_context&, const kernel_args& a) {
     const i64 row = a.out.dims.d[1] * a.out.dims.d[2];
     const T* x = a.in[0].template as<const T>();
-    const T* table = a.param[0].template as<const T>();
+    const T* table = a.param[0].template as<const T>() + a.past * a.out.dims.last();
     T* out = a.out.template as<T>();
     for (i64 b = 0; b < a.out.dims.d[0]; ++b)
       for (i64 i = 0; i < row; ++i) out[b * row + i] = x[b * row + i] + table[i];

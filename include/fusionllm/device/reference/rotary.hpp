@@ -12,7 +12,7 @@ struct plain_kernel<rotary_op, T> {
   static u64 workspace_bytes(const op_view& v) { return u64(v.attr.n[0]) * sizeof(T); }
 
   static void forward(device_context&, const kernel_args& a) {
-    turn(a, rotation(*a.op, a.out.dims), false, a.in[0].template as<const T>(), a.out.template as<T>());
+    turn(a, rotation(a), false, a.in[0].template as<const T>(), a.out.template as<T>());
   }
   static void backward_input(device_context&, const kernel_args& a) {
     if (a.d_in[0])
