@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of models/gpt2.hpp against transformers' GPT-2: loss, logits and every gradient of a first step, as
+// make_gpt2.py wrote them.
+#include <fusionllm/models/gpt2.hpp>
+
+#include <algorithm>
+
+#include <fusionllm/device/cpu.hpp>
+#include <fusionllm/device/reference.hpp>
+
+#include "graph_runner.hpp"
+#include "numbers.hpp"
+
+namespace fl = fusionllm;
+using namespace fusionllm_test;
+
+namespace {
+
+struct model : fl::gpt<fl::gpt_config{.layers = 2, .width = 32, .heads = 4, .vocabulary = 61, .positions = 16}> {};
+constexpr fl::sizes size{3, 9};
+
+u32 mixed(u32 stream, std::size_t i) {
+  u32 x = u32(i) + stream * 1000003u;
+  x ^= x >> 16;
+  x *= 0x7FEB352Du;
+  x ^= x >> 15;
+  x *= 0x846CA68Bu;
+  return x ^ x >> 16;
+}
+double drawn(u32 stream, std::size_t i) { return double(mixed(stream, i) >> 8) / 16777216.0 - 0.5; }
+
+template <class Device>
+graph_runner<Device> first_step(typename Device::context& c) {
+  graph_runner<Device> run(fl::graph_of<model>(), fl::device_table<model, Device>(), size, c);
+  const fl::graph_view& g = run.graph();
+  std::vector<std::string> names;
+  for (const auto& p : g.params) names.emplace_back(p.path.view());
+  std::sort(names.begin(), names.end());
+  for (u32 stream = 0; stream < names.size(); ++stream) {
+    const std::string& n = names[stream];
+    auto& w = run.parameter(fl::find_parameter(g, n));
+    const bool scale = n.find("ln_") != std::string::npos && n.ends_with("weight");
+    for (std::size_t i = 0; i < w.size(); ++i)
+      w[i] = typename Device::real((scale ? 1.0 : 0.0) + 0.5 * drawn(stream, i));
+  }
+  auto& tokens = run.integers(fl::find_input(g, "tokens"));
+  auto& targets = run.integers(fl::find_input(g, "targets"));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = std::int32_t(mixed(100, i) % 61);
+    targets[i] = std::int32_t(mixed(101, i) % 61);
+  }
+  targets[9 + 4] = targets[9 + 5] = -100;
+  run.forward();
+  run.backward();
+  return run;
+}
+
+// A bias of keys has no gradient in exact arithmetic, so those of c_attn are compared without.
+std::vector<double> without_keys(const std::string& name, std::vector<double> x) {
+  if (name.ends_with("c_attn.bias")) x.erase(x.begin() + 32, x.begin() + 64);
+  return x;
+}
+
+template <class Device>
+void compare(graph_runner<Device>& run, double limit) {
+  const fl::graph_view& g = run.graph();
+  int gradients = 0;
+  for (const auto& t : read_case("gpt2")) {
+    INFO(t.kind << ' ' << t.name);
+    if (t.name == "loss")
+      CHECK(std::abs(double(run.value(g.loss)[0]) - t.values[0]) < limit * t.values[0]);
+    else if (t.name == "logits")
+      CHECK(distance(run.value(fl::find_output(g, "logits")), t.values) < limit);
+    else {
+      const auto& found = run.gradient(fl::find_parameter(g, t.name));
+      CHECK(distance(without_keys(t.name, {found.begin(), found.end()}), without_keys(t.name, t.values)) < limit);
+      ++gradients;
+    }
+  }
+  CHECK(gradients == run.parameter_count());
+}
+
+}  // namespace
+
+TEST_CASE("a GPT-2 on reference<double> has transformers' loss, logits and gradients") {
+  fl::reference<double>::context c;
+  auto run = first_step<fl::reference<double>>(c);
+  compare(run, 1e-6);  // what is stored has seven digits
+}
+
+TEST_CASE("a GPT-2 on fl::cpu has transformers' loss, logits and gradients, to fp32") {
+  fl::cpu::context c(2);
+  auto run = first_step<fl::cpu>(c);
+  compare(run, 1e-5);
+}
