@@ -2,12 +2,14 @@
 // The model of gpt.cpp: a GPT over bytes with a tied embedding (Radford et al., 2019), 3.2 million parameters.
 #pragma once
 
+#include <fusionllm/models/names_gpt2.hpp>
 #include <fusionllm/ops/ops.hpp>
 
 namespace fl = fusionllm;
 
 struct byte_gpt {
   static constexpr int layers = 4, width = 256, heads = 4, vocabulary = 256, longest = 256;
+  static constexpr auto file_names = fl::gpt2_names;
   static constexpr auto small = fl::normal(0.02);
   static constexpr auto smaller = fl::normal(0.02 / 2.828);  // of what is added to the residual stream: / sqrt(2 layers)
 

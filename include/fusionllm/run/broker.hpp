@@ -188,7 +188,7 @@ template <class Watch>
 void run_broker(const command_call& call, broker_process& process, const cluster_settings& s, u64 data_digest, u64 first_step, Watch&& watch) {
   asio_reactor loop;
   asio_tcp net(loop, transport_options_of(call, "broker", data_digest));
-  broker_node broker(call.model, s, net, process, first_step);
+  broker_node broker(call.model, s, net, process, first_step, call.config.resume);
   const address at = broker.start(parse_address(call.options.listen.empty() ? call.config.broker : call.options.listen));
   const stop_signal stop;
   bool asked = false;

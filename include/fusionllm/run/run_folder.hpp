@@ -27,15 +27,28 @@ class run_folder {
     checkpoints_.prepare();
     const auto lasting = lasting_entries(c, data_digest);
     if (c.resume) expect(lasting);
-    else if (c.overwrite) remove_run();
-    else if (!checkpoints_.steps().empty())
-      fail(errc::config, "run folder '", path_, "' holds checkpoints: go on from them with --resume, remove them with --overwrite, or "
-           "give another folder");
+    else begin(c);
     write("lasting.json", to_json(lasting));
+    write("config.json", to_json(c));
+  }
+  /// The same for a run that is to go on from a checkpoint made elsewhere: what it must keep the same is decided when it
+  /// first does.
+  void open_for_import(const run_config& c) const {
+    make(path_);
+    checkpoints_.prepare();
+    begin(c);
+    ::unlink((path_ + "/lasting.json").c_str());
     write("config.json", to_json(c));
   }
 
  private:
+  void begin(const run_config& c) const {
+    if (c.overwrite) remove_run();
+    else if (!checkpoints_.steps().empty())
+      fail(errc::config, "run folder '", path_, "' holds checkpoints: go on from them with --resume, remove them with --overwrite, or "
+           "give another folder");
+  }
+
   static void make(const std::string& path) {
     if (path.empty()) return;
     struct stat info{};

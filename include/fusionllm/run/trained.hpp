@@ -21,9 +21,9 @@ inline void apply_run_folder(const std::string& folder, run_config& c) {
   c.resume = false;
 }
 
-/// Loads the checkpoint that the command names, or the newest of its run folder. Errors: errc::usage when neither is
+/// The checkpoint that the command names, or the newest whole one of its run folder. Errors: errc::usage when neither is
 /// named; errc::checkpoint.
-inline std::string load_trained(const command_call& call, basic_trainer& t) {
+inline std::string trained_checkpoint(const command_call& call) {
   std::string path = call.options.checkpoint;
   if (path.empty() && call.config.run.empty()) fail(errc::usage, "nothing to load: give --run FOLDER or --checkpoint FILE");
   if (path.empty()) {
@@ -32,6 +32,12 @@ inline std::string load_trained(const command_call& call, basic_trainer& t) {
     if (!found.newest) fail(errc::checkpoint, "run folder '", call.config.run, "' holds no whole checkpoint: train first");
     path = found.newest->path();
   }
+  return path;
+}
+
+/// Loads it.
+inline std::string load_trained(const command_call& call, basic_trainer& t) {
+  const std::string path = trained_checkpoint(call);
   t.load(path);
   return path;
 }
