@@ -6,27 +6,29 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "error.hpp"
 #include "types.hpp"
 
 namespace fusionllm::inline v0 {
 
 class thread_team {
  public:
+  /// Errors: errc::resource when the system has no room for so many threads.
   explicit thread_team(int size = 1) : size_(size < 1 ? 1 : size) {
-    for (int rank = 1; rank < size_; ++rank) threads_.emplace_back([this, rank] { serve(rank); });
-  }
-  ~thread_team() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
+    try {
+      for (int rank = 1; rank < size_; ++rank) threads_.emplace_back([this, rank] { serve(rank); });
+    } catch (const std::system_error& e) {
+      const std::size_t started = threads_.size();
+      dismiss();
+      fail(errc::resource, "thread ", started + 1, " of ", size_, " cannot be started: ", e.what(), ": use fewer threads");
     }
-    wake_.notify_all();
-    for (auto& t : threads_) t.join();
   }
+  ~thread_team() { dismiss(); }
   thread_team(const thread_team&) = delete;
   thread_team& operator=(const thread_team&) = delete;
 
@@ -68,6 +70,14 @@ class thread_team {
   }
 
  private:
+  void dismiss() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (auto& t : threads_) t.join();
+  }
   void serve(int rank) {
     u64 seen = 0;
     for (;;) {

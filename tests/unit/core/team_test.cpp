@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusionllm/core/team.hpp>
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -56,3 +60,25 @@ TEST_CASE("a team of none is a team of one") {
   fl::thread_team team(0);
   CHECK(team.size() == 1);
 }
+
+// In a child, whose memory is limited to what a few threads' stacks take. The sanitizers need more than any limit leaves.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+TEST_CASE("a team that the system has no room for is an error, and those that were started end") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const rlimit little{rlim_t(256) << 20, rlim_t(256) << 20};
+    if (::setrlimit(RLIMIT_AS, &little) != 0) ::_exit(1);
+    try {
+      fl::thread_team team(1000);
+    } catch (const fl::error& e) {
+      ::_exit(e.code() == fl::errc::resource && std::string(e.what()).find("of 1000 cannot be started") != std::string::npos ? 0 : 2);
+    }
+    ::_exit(3);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+#endif
