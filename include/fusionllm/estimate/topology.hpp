@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 #include <optional>
+#include <string_view>
 
 #include "cluster.hpp"
 
@@ -58,7 +60,8 @@ namespace detail {
 /// value * scale rounded to an integer of at least `least`. NaN, infinities and what does not fit are errors.
 inline u64 whole(double value, double scale, u64 least, const std::string& what) {
   const double x = value * scale;
-  if (!(x >= 0 && x < 9e18)) fail(errc::topology, what, " is ", value, ": expected a finite number that is not negative");
+  if (!(x >= 0)) fail(errc::topology, what, " is ", value, ": expected a finite number that is not negative");
+  if (!(x < 9e18)) fail(errc::topology, what, " is ", value, ": too large, expected less than ", 9e18 / scale);
   const u64 n = u64(x + 0.5);
   if (n < least) fail(errc::topology, what, " is ", value, ": too small, it would count as ", n);
   return n;
@@ -99,8 +102,14 @@ inline cluster expand(const topology& t) {
     if (site.inside) between_sites[s * t.sites.size() + s] = detail::path_of(*site.inside, site.name + " inside");
     for (std::size_t d = 0; d < site.devices.size(); ++d) c.peers.push_back(detail::machine_of(site, int(s), d));
   }
+  std::map<std::string_view, int> numbers;
+  for (std::size_t s = t.sites.size(); s-- > 0;) numbers[t.sites[s].name] = int(s);
+  const auto number = [&](const std::string& name) {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? -1 : found->second;
+  };
   for (const site_link& l : t.links) {
-    const int a = t.site(l.from), b = t.site(l.to);
+    const int a = number(l.from), b = number(l.to);
     if (a < 0 || b < 0) fail(errc::topology, "a link joins ", l.from, " and ", l.to, ": no site is called ", a < 0 ? l.from : l.to);
     if (a == b) fail(errc::topology, "a link joins ", l.from, " with itself: say `inside` of the site");
     path& p = between_sites[std::size_t(a) * t.sites.size() + std::size_t(b)];

@@ -13,6 +13,7 @@ namespace detail {
 /// No machine and no link is beyond this; larger numbers are slips of units.
 inline constexpr double largest_number = 1e9;
 inline constexpr i64 most_peers = 4096;
+inline constexpr std::size_t longest_name = 200;  ///< what a handshake carries
 
 inline link_speed read_speed(const json_cursor& j) {
   return {j.at("mbps").number(0, largest_number), j.at("latency_ms").number(0, largest_number, true)};
@@ -72,8 +73,10 @@ inline site_description read_site(const json_cursor& j) {
   return s;
 }
 
-// `between` says both directions, `from` and `to` one.
-inline void read_link(const json_cursor& j, topology& t) {
+using site_pairs = std::set<std::pair<std::string, std::string>>;
+
+// `between` says both directions, `from` and `to` one. `joined`: the directions that have a link.
+inline void read_link(const json_cursor& j, topology& t, const std::set<std::string>& sites, site_pairs& joined) {
   j.only({"between", "from", "to", "mbps", "latency_ms"});
   std::vector<json_cursor> ends;
   if (j.has("between")) {
@@ -85,12 +88,11 @@ inline void read_link(const json_cursor& j, topology& t) {
     ends = {j.at("from"), j.at("to")};
   }
   for (const json_cursor& e : ends)
-    if (t.site(e.text()) < 0) e.wrong("the name of a site of this file");
+    if (!sites.contains(e.text())) e.wrong("the name of a site of this file");
   if (ends[0].text() == ends[1].text()) j.refuse("joins " + ends[0].text() + " with itself: say \"inside\" of the site");
   const link_speed speed = read_speed(j);
   const auto add = [&](const std::string& from, const std::string& to) {
-    for (const site_link& l : t.links)
-      if (l.from == from && l.to == to) j.refuse("a second link from " + from + " to " + to + ": leave one");
+    if (!joined.insert({from, to}).second) j.refuse("a second link from " + from + " to " + to + ": leave one");
     t.links.push_back({from, to, speed});
   };
   add(ends[0].text(), ends[1].text());
@@ -99,8 +101,11 @@ inline void read_link(const json_cursor& j, topology& t) {
 
 inline void check_names(const cluster& c) {
   std::set<std::string> names;
-  for (const machine& m : c.peers)
+  for (const machine& m : c.peers) {
+    if (m.name.size() > longest_name)
+      fail(errc::topology, "the name of a device has ", m.name.size(), " bytes, expected at most ", longest_name, ": ", m.name.substr(0, 40), "...");
     if (!names.insert(m.name).second) fail(errc::topology, "two devices are called ", m.name, ": give one another name");
+  }
 }
 
 }  // namespace detail
@@ -112,16 +117,18 @@ inline topology read_topology(const nlohmann::json& value) {
   topology t;
   t.description = j.text("description", "");
   i64 peers = 0;
+  std::set<std::string> names;
   for (const json_cursor& s : j.at("sites").each()) {
     site_description site = detail::read_site(s);
-    if (t.site(site.name) >= 0) s.at("name").refuse("a second site is called " + site.name + ": give it another name");
+    if (!names.insert(site.name).second) s.at("name").refuse("a second site is called " + site.name + ": give it another name");
     peers += i64(site.devices.size());
     if (peers > detail::most_peers) s.at("devices").refuse("more than " + std::to_string(detail::most_peers) + " devices in all");
     t.sites.push_back(std::move(site));
   }
   if (t.sites.empty()) j.at("sites").refuse("a topology has at least one site");
+  detail::site_pairs joined;
   if (j.has("links"))
-    for (const json_cursor& l : j.at("links").each()) detail::read_link(l, t);
+    for (const json_cursor& l : j.at("links").each()) detail::read_link(l, t, names, joined);
   detail::check_names(expand(t));  // expand refuses numbers that vanish in whole bytes and nanoseconds
   return t;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusionllm/estimate/topology_json.hpp>
 
+#include <chrono>
+
 #include "catch.hpp"
 #include "unit/error_of.hpp"
 
@@ -128,6 +130,28 @@ TEST_CASE("names have to be new, and links to join two known sites once") {
   CHECK(changed("/links/1", R"({"from": "home", "to": "lab", "mbps": 1, "latency_ms": 1})")
             .says(errc::topology, "links[1]", "second link from home to lab"));
   CHECK(changed("/sites/1/line", R"({"mbps": 1, "up_mbps": 1})").says(errc::topology, "sites[1].line"));
+}
+
+TEST_CASE("what is too large or too long says so") {
+  CHECK(changed("/sites/0/tflops", "1e9").says(errc::topology, "tflops", "too large", "9e+06"));
+  const auto named = [](std::size_t n) {
+    return error_of([&] { fl::parse_topology(R"({"sites": [{"name": ")" + std::string(n, 'x') + R"(", "devices": 1, "tflops": 1, "memory_gib": 1}]})"); });
+  };
+  CHECK(named(250).says(errc::topology, "252 bytes", "at most 200"));
+  CHECK(named(198).code == errc::ok);
+}
+
+TEST_CASE("many sites and links are read in a time that does not grow with their square") {
+  nlohmann::json j = {{"sites", nlohmann::json::array()}, {"links", nlohmann::json::array()}};
+  constexpr int sites = 600, links = 60;
+  for (int i = 0; i < sites; ++i) {
+    j["sites"].push_back({{"name", "s" + std::to_string(i)}, {"devices", 1}, {"tflops", 1}, {"memory_gib", 1}});
+    for (int k = i + 1; k < std::min(sites, i + links); ++k)
+      j["links"].push_back({{"between", {"s" + std::to_string(i), "s" + std::to_string(k)}}, {"mbps", 1}, {"latency_ms", 1}});
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(fl::expand(fl::read_topology(j)).size() == sites);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));  // comparing every two took minutes
 }
 
 TEST_CASE("the file's name is in the error, and the topologies that come with the examples are good") {
