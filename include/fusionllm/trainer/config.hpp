@@ -199,8 +199,8 @@ constexpr auto make_config_fields() {
       network.flag("insecure_network", &c::insecure_network, "allow unencrypted traffic beyond this machine"),
       network.positive("connect_timeout", &c::connect_timeout, 86400, "seconds to find broker and peers"),
       network.positive("handshake_timeout", &c::handshake_timeout, 86400, "seconds for a stranger to say who it is"),
-      network.positive("step_timeout", &c::step_timeout, 864000, "seconds a step may wait for a peer"),
-      network.positive("heartbeat", &c::heartbeat, 3600, "seconds between signs of life"),
+      network.real("step_timeout", &c::step_timeout, 1e-3, 864000, "seconds a step may wait for a peer"),
+      network.real("heartbeat", &c::heartbeat, 1e-3, 3600, "seconds between signs of life"),
       network.positive("silence_timeout", &c::silence_timeout, 86400, "seconds until a silent peer counts as lost"),
   };
 }

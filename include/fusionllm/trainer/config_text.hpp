@@ -66,7 +66,8 @@ void check_field(const basic_config_field<Owner>& f, const Owner& owner) {
   if (!f.text) return;
   const std::string& value = owner.*f.text;
   if (value.size() > 4096) fail(errc::config, f.key, " has ", value.size(), " characters, expected 4096 at most");
-  if (!value.empty() && !f.choices.empty() && !detail::has_choice(f.choices, value))
+  if (value.empty() && (f.choices.empty() || (Owner{}.*f.text).empty())) return;  // stands for what the help says
+  if (!f.choices.empty() && !detail::has_choice(f.choices, value))
     fail(errc::config, f.key, " is '", printable(value), "', expected ", f.choices, nearest_text(value, f.choices, '|'));
 }
 
@@ -105,6 +106,14 @@ inline void check(const run_config& c) {
     fail(errc::config, "silence_timeout is ", c.silence_timeout, " s, expected more than heartbeat = ", c.heartbeat, " s");
   if (c.resume && c.run.empty()) fail(errc::config, "resume is true without a run folder: say which with run");
   if (c.resume && c.overwrite) fail(errc::config, "resume and overwrite are both true: a run goes on or begins anew");
+  const auto fits = [](const char* key, const std::string& value, std::size_t most) {  // a handshake
+    if (value.size() > most) fail(errc::config, key, " has ", value.size(), " bytes, expected ", most, " at most");
+  };
+  fits("name", c.name, 200);
+  fits("announce", c.announce, 200);
+  fits("run_id", c.run_id, 200);
+  fits("token", c.token, 1024);
+  if (printable(c.run_id) != c.run_id) fail(errc::config, "run_id is '", printable(c.run_id), "', expected printable ASCII characters");
   if (c.emulate && c.topology.empty())
     fail(errc::config, "emulate is true without a topology: say which file with topology");
 }

@@ -68,6 +68,10 @@ TEST_CASE("values out of range name key, value and range") {
   CHECK(set("beta1", "1").says(fl::errc::config, "beta1 is 1"));
   CHECK(set("step_timeout", "0").says(fl::errc::config, "step_timeout is 0"));
   CHECK(set("optimizer", "adam").says(fl::errc::config, "optimizer is 'adam'", "adamw|sgd", "did you mean 'adamw'?"));
+  CHECK(set("optimizer", "").says(fl::errc::config, "optimizer is ''", "adamw|sgd"));
+  CHECK(set("token_format", "").says(fl::errc::config, "token_format is ''"));
+  CHECK(set("select", "").code == fl::errc::ok);  // the compressor's own
+  CHECK(set("heartbeat", "1e-9").says(fl::errc::config, "heartbeat is 1e-09", "expected 0.001 to"));  // it would do nothing else
   CHECK(set("resume", "maybe").says(fl::errc::config, "resume is 'maybe'", "true or false"));
   CHECK(set("learning-rate", "0.1").code == fl::errc::ok);
 }
@@ -83,6 +87,12 @@ TEST_CASE("keys that contradict each other") {
   CHECK(checked([](auto& c) { c.min_learning_rate = 1; }).says(fl::errc::config, "min_learning_rate is 1"));
   CHECK(checked([](auto& c) { c.silence_timeout = 1; }).says(fl::errc::config, "silence_timeout", "heartbeat"));
   CHECK(checked([](auto& c) { c.resume = true; }).says(fl::errc::config, "resume", "run"));
+  CHECK(checked([](auto& c) { c.name.assign(201, 'x'); }).says(fl::errc::config, "name has 201 bytes", "200"));
+  CHECK(checked([](auto& c) { c.announce.assign(201, 'x'); }).says(fl::errc::config, "announce has 201 bytes"));
+  CHECK(checked([](auto& c) { c.run_id.assign(201, 'x'); }).says(fl::errc::config, "run_id has 201 bytes"));
+  CHECK(checked([](auto& c) { c.run_id = "\xc3\xbc"; }).says(fl::errc::config, "run_id", "\\xc3", "printable"));
+  CHECK(checked([](auto& c) { c.token.assign(1025, 'x'); }).says(fl::errc::config, "token has 1025 bytes", "1024"));
+  CHECK(checked([](auto& c) { c.name.assign(200, 'x'), c.run_id.assign(200, 'x'), c.token.assign(1024, 'x'); }).code == fl::errc::ok);
   CHECK(checked([](auto& c) { c.emulate = true; }).says(fl::errc::config, "emulate", "topology"));
 }
 
