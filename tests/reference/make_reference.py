@@ -14,20 +14,41 @@ import torch
 import torch.nn.functional as F
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "numbers")
-SMALL = dict(batch=2, time=5, features=6, heads=2, rows=7, positions=9)
-LARGE = dict(batch=4, time=64, features=96, heads=6, rows=256, positions=64)
+SMALL = dict(batch=2, time=5, features=6, heads=2, kv_heads=1, turning=2, rows=7, positions=9)
+LARGE = dict(batch=4, time=64, features=96, heads=6, kv_heads=2, turning=16, rows=256, positions=64)
 IGNORED = 2
 
 
-def attention(x, p, size):
+def attention(x, p, size, kv_heads=None):
     """Causal multi-head attention by its definition, so that no fused kernel stands between us and the numbers."""
     b, t, f = x.shape
+    width = f // size["heads"]
     qkv = F.linear(x, p["c_attn.weight"], p["c_attn.bias"])
-    q, k, v = (z.view(b, t, size["heads"], -1).transpose(1, 2) for z in qkv.split(f, dim=2))
+    shared = width * (kv_heads or size["heads"])
+    q, k, v = (z.view(b, t, -1, width).transpose(1, 2) for z in qkv.split([f, shared, shared], dim=2))
+    k, v = (z.repeat_interleave(q.shape[1] // z.shape[1], dim=1) for z in (k, v))
     s = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     s = s.masked_fill(torch.ones(t, t, dtype=torch.bool).triu(1), float("-inf"))
     y = (s.softmax(-1) @ v).transpose(1, 2).reshape(b, t, f)
     return F.linear(y, p["c_proj.weight"], p["c_proj.bias"])
+
+
+def rotary(x, width):
+    """Llama's rotary positions: each half of a head's features turns with the other."""
+    b, t, f = x.shape
+    angles = torch.arange(t, dtype=x.dtype)[:, None] * 10000.0 ** (-torch.arange(0, width, 2, dtype=x.dtype) / width)
+    cosine, sine = (z.repeat(1, 2)[:, None, :] for z in (angles.cos(), angles.sin()))  # (time, 1, width)
+    heads = x.view(b, t, -1, width)
+    first, second = heads.chunk(2, dim=-1)
+    return (heads * cosine + torch.cat((-second, first), dim=-1) * sine).reshape(b, t, f)
+
+
+def attention_parameters(kv_heads):
+    def parameters(s):
+        out = s["features"] + 2 * s["features"] // s["heads"] * s[kv_heads]
+        return {"c_attn.weight": (out, s["features"]), "c_attn.bias": (out,),
+                "c_proj.weight": (s["features"], s["features"]), "c_proj.bias": (s["features"],)}
+    return parameters
 
 
 def linear(out, bias=True, name="linear"):
@@ -48,13 +69,22 @@ CASES = {  # name: (parameters, y of x)
     "linear_without_bias": (linear(same, bias=False), lambda x, p, s: F.linear(x, p["linear.weight"])),
     "layer_norm": (lambda s: {"ln.weight": (s["features"],), "ln.bias": (s["features"],)},
                    lambda x, p, s: F.layer_norm(x, x.shape[-1:], p["ln.weight"], p["ln.bias"], 1e-5)),
-    "attention": (lambda s: {"c_attn.weight": (3 * s["features"], s["features"]), "c_attn.bias": (3 * s["features"],),
-                             "c_proj.weight": (s["features"], s["features"]), "c_proj.bias": (s["features"],)},
-                  attention),
+    "attention": (attention_parameters("heads"), attention),
     "gelu": (lambda s: {}, lambda x, p, s: F.gelu(x, approximate="tanh")),
     "relu": (lambda s: {}, lambda x, p, s: F.relu(x)),
     "add": (linear(same), lambda x, p, s: F.linear(x, p["linear.weight"], p["linear.bias"]) + x),
     "multiply": (linear(same), lambda x, p, s: F.linear(x, p["linear.weight"], p["linear.bias"]) * x),
+    "subtract": (linear(same), lambda x, p, s: F.linear(x, p["linear.weight"], p["linear.bias"]) - x),
+    "divide": (lambda s: {}, lambda x, p, s: x / (x * 0.37).softmax(-1)),
+    "scale": (lambda s: {}, lambda x, p, s: x * 0.37),
+    "silu": (lambda s: {}, lambda x, p, s: F.silu(x)),
+    "softmax": (lambda s: {}, lambda x, p, s: x.softmax(-1)),
+    "mean": (lambda s: {}, lambda x, p, s: torch.cat((x.mean(-1, keepdim=True), x[..., 1:] * 1.0), dim=-1)),
+    "rms_norm": (lambda s: {"norm.weight": (s["features"],)},
+                 lambda x, p, s: F.rms_norm(x, x.shape[-1:], p["norm.weight"], 1e-5)),
+    "rotary": (lambda s: {}, lambda x, p, s: rotary(x, s["turning"])),
+    "transpose": (lambda s: {}, lambda x, p, s: x.transpose(1, 2).softmax(-1).transpose(1, 2)),
+    "grouped_attention": (attention_parameters("kv_heads"), lambda x, p, s: attention(x, p, s, s["kv_heads"])),
 }
 
 
@@ -80,7 +110,7 @@ def regression(name, size, seed):
     return tensors, run
 
 
-def language(size, seed):
+def language(size, seed, smoothing):
     g = torch.Generator().manual_seed(seed)
     shape = (size["batch"], size["time"])
     tensors = {("integers", "tokens"): torch.randint(size["rows"], shape, generator=g),
@@ -91,13 +121,15 @@ def language(size, seed):
     def run(t):
         x = F.embedding(t["integers", "tokens"], t["parameter", "table"]) + t["parameter", "wpe.weight"][:size["time"]]
         logits = F.linear(x, t["parameter", "table"])
-        loss = F.cross_entropy(logits.flatten(0, 1), t["integers", "targets"].flatten(), ignore_index=IGNORED)
+        loss = F.cross_entropy(logits.flatten(0, 1), t["integers", "targets"].flatten(), ignore_index=IGNORED,
+                               label_smoothing=smoothing)
         return {"x": x, "y": logits}, loss
     return tensors, run
 
 
 def case(name, size, seed):
-    return language(size, seed) if name == "language" else regression(name, size, seed)
+    smoothing = {"language": 0.0, "language_smoothed": 0.1}
+    return language(size, seed, smoothing[name]) if name in smoothing else regression(name, size, seed)
 
 
 def compute(name, size, seed, dtype):
@@ -120,7 +152,7 @@ def distance(a, b):
 def main():
     os.makedirs(HERE, exist_ok=True)
     torch.set_num_threads(2)
-    names = list(CASES) + ["language"]
+    names = list(CASES) + ["language", "language_smoothed"]
     for name in names:
         tensors, results = compute(name, SMALL, 1, torch.float64)
         with open(os.path.join(HERE, name + ".txt"), "w") as f:
