@@ -26,6 +26,7 @@ inline constexpr command_info commands[] = {
     {"plan", "decide which device runs what, for the machines of a topology", "training|plan|compression"},
     {"simulate", "predict the time of a step of every scheduler", "training|plan|compression"},
     {"graph", "print the operators of the model", "training"},
+    {"tokenize", "make a token file of a text", "data"},
     {"generate", "continue a prompt with a trained model", "data|this peer|run folder"},
     {"evaluate", "loss of a trained model on held-out data", "data|this peer|run folder"},
 };

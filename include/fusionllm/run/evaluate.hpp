@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// `evaluate`: the loss of a trained model on the held-out part of the data, beside that of a bigram table.
+// `evaluate`: the loss of a trained model on the held-out part of the data, beside that of a bigram table for text, and the
+// accuracy of a model that has logits for labels.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
+#include "../trainer/accuracy.hpp"
 #include "../trainer/bigram.hpp"
 #include "../trainer/data_buffers.hpp"
 #include "../trainer/json_text.hpp"
+#include "open_data.hpp"
 #include "trained.hpp"
 
 namespace fusionllm::inline v0 {
@@ -17,27 +20,36 @@ inline int evaluate_command(const command_call& call) {
   const auto data = open_data(call);
   i64 batches = data->validation_batches();
   if (c.validation_batches > 0) batches = (std::min)(batches, c.validation_batches);
-  if (batches == 0) fail(errc::data, data->describe(), ": a tenth of it does not hold one sample; use more data");
+  if (batches == 0) fail(errc::data, data->describe(), ": nothing is held out; use more data");
   basic_trainer t(call.model, trainer_options_of(c));
   const std::string path = load_trained(call, t);
   data_buffers buffers(call.model.graph, t.real_type(), {c.batch, c.time});
-  double sum = 0;
+  label_accuracy accuracy(t);
+  double sum = 0, rows = 0;
   for (i64 b = 0; b < batches; ++b) {
-    buffers.fill_validation(*data, b, 0, c.batch);
-    sum += t.evaluate(buffers.batch(c.batch));
+    const i64 n = data->validation_rows(b);
+    buffers.fill_validation(*data, b, 0, n);
+    sum += double(n) * t.evaluate(buffers.batch(n));
+    rows += double(n);
+    if (accuracy.applies()) accuracy.add(buffers.batch(n));
   }
-  const double loss = sum / double(batches);
+  const double loss = sum / rows;
   const auto* text = dynamic_cast<const text_data*>(data.get());
   const double bigram = text && text->file().vocabulary() <= 4096 ? bigram_loss(*text) : std::nan("");
   if (call.options.json) {
     json_text j(2);
     j.begin_object().field("checkpoint", std::string_view(path)).field("step", t.steps()).field("batches", batches);
-    j.field("loss", loss).field("perplexity", std::exp(loss)).field("bigram_loss", bigram).end_object();
+    j.field("loss", loss).field("perplexity", std::exp(loss)).field("bigram_loss", bigram);
+    j.field("accuracy", accuracy.value()).field("rows", i64(rows)).end_object();
     std::fprintf(call.out, "%s\n", j.text().c_str());
     return 0;
   }
-  std::fprintf(call.out, "%s, after step %llu\nheld-out loss %.4f nats over %lld batches, perplexity %.3f\n", path.c_str(),
-               static_cast<unsigned long long>(t.steps()), loss, static_cast<long long>(batches), std::exp(loss));
+  std::fprintf(call.out, "%s, after step %llu\nheld-out loss %.4f nats over %lld batches, ", path.c_str(),
+               static_cast<unsigned long long>(t.steps()), loss, static_cast<long long>(batches));
+  if (accuracy.applies())
+    std::fprintf(call.out, "accuracy %.2f %% (%lld of %lld)\n", 100 * accuracy.value(), static_cast<long long>(accuracy.hits()),
+                 static_cast<long long>(accuracy.rows()));
+  else std::fprintf(call.out, "perplexity %.3f\n", std::exp(loss));
   if (bigram == bigram) std::fprintf(call.out, "a bigram table: %.4f nats\n", bigram);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../core/philox.hpp"
+#include "token_text.hpp"
 #include "trained.hpp"
 
 namespace fusionllm::inline v0 {
@@ -68,43 +69,17 @@ class next_token_logits {
   std::vector<double> logits_;
 };
 
-/// Tokens as people read them: bytes where tokens are bytes, else numbers.
-inline std::string text_of(std::span<const std::int32_t> tokens, bool bytes) {
-  std::string text;
-  for (std::int32_t t : tokens) {
-    if (bytes) text += static_cast<char>(t);
-    else text += (text.empty() ? "" : " ") + std::to_string(t);
-  }
-  return text;
-}
-
-inline std::vector<std::int32_t> tokens_of(std::string_view prompt, bool bytes, i64 vocabulary) {
-  std::vector<std::int32_t> tokens;
-  if (bytes) {
-    for (char c : prompt) tokens.push_back(static_cast<unsigned char>(c));
-  } else {
-    while (!prompt.empty()) {
-      const auto end = (std::min)(prompt.find_first_of(" ,\n"), prompt.size());
-      if (end > 0) tokens.push_back(parse_number<std::int32_t>("prompt", prompt.substr(0, end), "token numbers"));
-      prompt.remove_prefix((std::min)(end + 1, prompt.size()));
-    }
-  }
-  if (tokens.empty()) fail(errc::usage, "the prompt is empty: give one token at least");
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    if (tokens[i] < 0 || tokens[i] >= vocabulary)
-      fail(errc::data, "token ", i, " of the prompt is ", tokens[i], ", expected 0 to ", vocabulary - 1);
-  return tokens;
-}
-
 }  // namespace detail
 
-/// The prompt and `length` tokens more.
-inline std::vector<std::int32_t> generate_tokens(basic_trainer& t, std::vector<std::int32_t> tokens, const run_config& c,
-                                                 const command_options& o) {
+/// The prompt and `length` tokens more; each is shown to `seen` as it comes, as a span of one.
+template <class Seen>
+std::vector<std::int32_t> generate_tokens(basic_trainer& t, std::vector<std::int32_t> tokens, const run_config& c,
+                                          const command_options& o, Seen&& seen) {
   detail::next_token_logits model(t, c.time);
   for (i64 i = 0; i < o.length; ++i) {
     const double chance = double(random_word({u64(c.seed), 0, 0, 0x47454E45}, u64(i))) * 0x1p-32;
     tokens.push_back(std::int32_t(draw_token(model.after(tokens), o.temperature, o.top, chance)));
+    seen(std::span<const std::int32_t>(tokens).last(1));
   }
   return tokens;
 }
@@ -113,20 +88,23 @@ inline int generate_command(const command_call& call) {
   run_config c = call.config;
   c.batch = c.micro_batches = c.groups = 1;  // one sample at a time
   basic_trainer t(call.model, trainer_options_of(c));
-  const bool bytes = c.token_format == "bytes";
   load_trained(call, t);
-  const i64 vocabulary = detail::next_token_logits(t, c.time).vocabulary();
-  const auto prompt = detail::tokens_of(call.options.prompt, bytes, vocabulary);
-  const auto tokens = generate_tokens(t, prompt, c, call.options);
-  const std::string text = detail::text_of(tokens, bytes);
+  token_text words(c, detail::next_token_logits(t, c.time).vocabulary());
+  const auto prompt = words.tokens(call.options.prompt, call.options.special ? special_text::token : special_text::ordinary);
+  std::string text;
+  const auto show = [&](const std::string& more) {
+    if (call.options.json) text += more;
+    else if (!more.empty()) std::fwrite(more.data(), 1, more.size(), call.out), std::fflush(call.out);
+  };
+  show(words.add(prompt));
+  generate_tokens(t, prompt, c, call.options, [&](std::span<const std::int32_t> token) { show(words.add(token)); });
+  show(words.finish());
   if (call.options.json) {
     json_text j;
     j.begin_object().field("prompt", std::string_view(call.options.prompt)).field("text", std::string_view(text)).end_object();
-    std::fprintf(call.out, "%s\n", j.text().c_str());
-  } else {
-    std::fwrite(text.data(), 1, text.size(), call.out);
-    std::fputc('\n', call.out);
+    text = j.text();
   }
+  std::fprintf(call.out, "%s\n", text.c_str());
   return 0;
 }
 

@@ -13,6 +13,7 @@ struct command_options {
   std::string listen{};
   std::string output{};
   std::string checkpoint{};
+  bool special = false;
   std::string format = "text";
   std::string prompt = "\n";
   i64 length = 200;
@@ -26,16 +27,17 @@ namespace detail {
 constexpr auto make_option_fields() {
   using o = command_options;
   constexpr auto local = config_scope::local;
-  constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|generate|evaluate", local};
-  constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan", local}, graph{"graph", local};
-  constexpr field_maker<o> loading{"generate|evaluate", local}, generate{"generate", local};
+  constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|tokenize|generate|evaluate", local};
+  constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan|tokenize", local}, graph{"graph", local};
+  constexpr field_maker<o> loading{"generate|evaluate", local}, generate{"generate", local}, tokens{"tokenize|generate", local};
   return std::array{
       all.text("config", &o::config, "JSON file with any of the keys below; flags win"),
       all.flag("json", &o::json, "print the result as JSON"),
       running.flag("quiet", &o::quiet, "no progress"),
       broker.text("listen", &o::listen, "address to listen on; empty: that of the key broker"),
-      plan.text("output", &o::output, "write the plan to this file"),
+      plan.text("output", &o::output, "the file to write"),
       graph.text("format", &o::format, "of what is printed", "text|dot"),
+      tokens.flag("special", &o::special, "texts of special tokens, such as <|endoftext|>, are those tokens"),
       loading.text("checkpoint", &o::checkpoint, "file; empty: the newest of the run folder"),
       generate.text("prompt", &o::prompt, "what the text begins with"),
       generate.integer("length", &o::length, 1, 1'000'000, "tokens to add"),

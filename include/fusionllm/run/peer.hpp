@@ -5,7 +5,7 @@
 #include "../cluster/peer.hpp"
 #include "../trainer/data_buffers.hpp"
 #include "../transport/asio_tcp.hpp"
-#include "program.hpp"
+#include "open_data.hpp"
 #include "settings.hpp"
 #include "stop_signal.hpp"
 

@@ -12,6 +12,7 @@
 #include "graph.hpp"
 #include "local.hpp"
 #include "plan.hpp"
+#include "tokenize.hpp"
 #include "train.hpp"
 #include "usage.hpp"
 
@@ -27,6 +28,7 @@ inline int dispatch(const command_call& call, std::string_view command) {
   if (command == "plan") return plan_command(call);
   if (command == "simulate") return simulate_command(call);
   if (command == "graph") return graph_command(call);
+  if (command == "tokenize") return tokenize_command(call);
   if (command == "generate") return generate_command(call);
   if (command == "evaluate") return evaluate_command(call);
   fail(errc::internal, "the command '", command, "' has no function");

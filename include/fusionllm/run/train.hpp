@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../trainer/data_buffers.hpp"
+#include "open_data.hpp"
 #include "settings.hpp"
 #include "sinks.hpp"
 #include "stop_signal.hpp"

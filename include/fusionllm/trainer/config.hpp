@@ -35,6 +35,7 @@ struct run_config {
   // data
   std::string data{};
   std::string token_format = "bytes";
+  std::string tokenizer{};
   i64 stride = 1;
   i64 validation_interval = 0;
   i64 validation_batches = 8;
@@ -167,6 +168,7 @@ constexpr auto make_config_fields() {
       training.real("clip", &c::clip, 0, 1e18, "largest norm of the whole gradient; 0: any"),
       data_here.text("data", &c::data, "file of text or tokens"),
       data.text("token_format", &c::token_format, "of the data file", "bytes|uint16|uint32"),
+      data_here.text("tokenizer", &c::tokenizer, "folder or file of the vocabulary that the tokens are of"),
       data.integer("stride", &c::stride, 1, many, "tokens between the starts of samples"),
       data_now.integer("validation_interval", &c::validation_interval, 0, many, "steps between held-out losses; 0: at the end"),
       data_now.integer("validation_batches", &c::validation_batches, 0, 1 << 20, "batches of a held-out loss; 0: none (evaluate: all)"),

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of a run: the program's own, a token file (known by its first bytes), or a file of text or integers.
+#pragma once
+
+#include "../trainer/bpe.hpp"
+#include "../trainer/token_data.hpp"
+#include "program.hpp"
+
+namespace fusionllm::inline v0 {
+
+inline token_format token_format_of(const run_config& c) {
+  return c.token_format == "uint16" ? token_format::uint16 : c.token_format == "uint32" ? token_format::uint32 : token_format::bytes;
+}
+
+/// The number of tokens that the model's embedding knows; 0: it has none.
+inline i64 vocabulary_of(const graph_view& g) {
+  for (const node& n : g.nodes)
+    if (n.op->name == "embedding" && n.params[0] >= 0) return g.params[std::size_t(n.params[0])].dims.d[0];
+  return 0;
+}
+
+/// The data of a token file. Errors: errc::data when the run's tokenizer is another than the one that made the file.
+inline std::unique_ptr<data_source> open_token_data(const run_config& c, i64 vocabulary, const text_options& o) {
+  mapped_token_file file(c.data, vocabulary);
+  if (!c.tokenizer.empty() && bpe_tokenizer(c.tokenizer).identity() != file.info().tokenizer)
+    fail(errc::data, "token file '", c.data, "' was made with another tokenizer than '", c.tokenizer, "': tokenize the text with this one, "
+         "or name the other");
+  return std::make_unique<token_data>(std::move(file), o);
+}
+
+/// Errors: errc::config when no data is named; those of the source.
+inline std::unique_ptr<data_source> open_data(const command_call& call) {
+  if (call.program.make_data) return call.program.make_data(call.config);
+  const run_config& c = call.config;
+  if (c.data.empty()) fail(errc::config, "data is empty: name a file of text or tokens with --data");
+  const i64 vocabulary = vocabulary_of(call.model.graph);
+  const i64 known = vocabulary > 0 ? vocabulary : i64(1) << 31;
+  const text_options o{.time = c.time, .rows = c.batch, .seed = u64(c.seed), .stride = c.stride};
+  if (is_token_file(c.data)) return open_token_data(c, known, o);
+  if (!c.tokenizer.empty() && c.token_format == "bytes")
+    fail(errc::data, "data file '", c.data, "' is text, and the run has a tokenizer: make tokens of it first, with `tokenize --data ", c.data,
+         " --tokenizer ", c.tokenizer, " --output FILE`");
+  token_file file(c.data, token_format_of(c), known);
+  return std::make_unique<text_data>(std::move(file), o);
+}
+
+}  // namespace fusionllm::inline v0
