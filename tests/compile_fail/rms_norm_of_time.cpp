@@ -12,11 +12,10 @@ namespace fl = fusionllm;
 
 struct model {
   static constexpr auto define(auto& g) {
-    auto x = fl::input<fl::real, fl::batch, fl::time, 4>(g, "x");
 #ifdef POSITIVE
-    return x | fl::rms_norm;
+    return fl::input<fl::real, fl::batch, 4>(g, "x") | fl::rms_norm;
 #else
-    return fl::mean(x) | fl::rms_norm;
+    return fl::input<fl::real, fl::batch, fl::time>(g, "x") | fl::rms_norm;
 #endif
   }
 };
