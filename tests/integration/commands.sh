@@ -5,7 +5,7 @@
 
 expect 0 "wire version" --version
 expect 0 "commands:" --help
-for command in train local broker peer plan simulate graph generate evaluate; do
+for command in train local broker peer plan simulate graph tokenize generate evaluate; do
   expect 0 "usage: " $command --help
 done
 
