@@ -3,40 +3,19 @@
 // and the token's number.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "../core/philox.hpp"
+#include "sampling.hpp"
 #include "token_text.hpp"
 #include "trained.hpp"
 
 namespace fusionllm::inline v0 {
 
-/// Draws a token from softmax(logits / temperature) among the `top` likeliest (0: all); temperature 0 takes the
-/// likeliest, of equals the lowest. `chance` in [0, 1).
-inline i64 draw_token(std::span<const double> logits, double temperature, i64 top, double chance) {
-  std::vector<i64> order(logits.size());
-  std::iota(order.begin(), order.end(), i64(0));
-  std::stable_sort(order.begin(), order.end(), [&](i64 a, i64 b) { return logits[std::size_t(a)] > logits[std::size_t(b)]; });
-  if (temperature == 0) return order[0];
-  if (top > 0 && top < i64(order.size())) order.resize(std::size_t(top));
-  std::vector<double> weight;
-  double sum = 0;
-  for (i64 token : order) {
-    weight.push_back(std::exp((logits[std::size_t(token)] - logits[std::size_t(order[0])]) / temperature));
-    sum += weight.back();
-  }
-  double left = chance * sum;
-  for (std::size_t i = 0; i + 1 < order.size(); ++i)
-    if ((left -= weight[i]) < 0) return order[i];
-  return order.back();
-}
-
 namespace detail {
 
-/// Feeds the model the last tokens and gives the logits after them.
+/// Feeds the model the last tokens and gives the logits after them. A model that can be decoded sees each token once, as
+/// long as all fit its `time`.
 class next_token_logits {
  public:
   explicit next_token_logits(basic_trainer& t, i64 longest) : trainer_(t), longest_(longest) {
@@ -46,12 +25,17 @@ class next_token_logits {
     if (e.rank != 3 || e.d[0] != batch || e.d[1] != time || e.d[2] < 1)
       fail(errc::model, "the model's 'logits' have shape ", shape_text{e}, ", expected (batch, time, vocabulary)");
     vocabulary_ = e.d[2];
+    input_ = find_input(t.graph(), "tokens");
+    if (input_ < 0) fail(errc::model, "the model has no input 'tokens': name it with fl::input<...>(g, \"tokens\") to generate");
+    decoder_ = t.decoder("logits");
+    inputs_.resize(t.graph().nodes.size());
   }
 
   i64 vocabulary() const { return vocabulary_; }
   const std::vector<double>& after(const std::vector<std::int32_t>& tokens) {
-    const i64 n = (std::min)(longest_, i64(tokens.size()));
-    const std::span<const std::int32_t> last(tokens.data() + (i64(tokens.size()) - n), std::size_t(n));
+    const i64 all = i64(tokens.size()), n = (std::min)(longest_, all);
+    const std::span<const std::int32_t> last(tokens.data() + (all - n), std::size_t(n));
+    if (decoder_) return decode(last, all);
     return trainer_.real_type() == dtype::f64 ? run<double>(last, n) : run<float>(last, n);
   }
 
@@ -64,24 +48,40 @@ class next_token_logits {
     return logits_;
   }
 
+  // Tokens that moved on within the window have other positions: then all are seen again.
+  const std::vector<double>& decode(std::span<const std::int32_t> last, i64 all) {
+    const i64 n = i64(last.size()), past = n == all && seen_ < n ? seen_ : 0;
+    inputs_[std::size_t(input_)] = last.data() + past;
+    const tensor_ref r = decoder_->run({1, n - past}, inputs_, 1, past);
+    seen_ = n;
+    const i64 at = r.count() - vocabulary_;
+    logits_.resize(std::size_t(vocabulary_));
+    for (i64 i = 0; i < vocabulary_; ++i)
+      logits_[std::size_t(i)] = r.type == dtype::f64 ? r.as<double>()[at + i] : double(r.as<float>()[at + i]);
+    return logits_;
+  }
+
   basic_trainer& trainer_;
-  i64 longest_, vocabulary_ = 0;
+  i64 longest_, vocabulary_ = 0, seen_ = 0;
+  int input_ = -1;
+  std::unique_ptr<inference> decoder_;
+  std::vector<const void*> inputs_;  ///< by node
   std::vector<double> logits_;
 };
 
 }  // namespace detail
 
-/// The prompt and `length` tokens more; each is shown to `seen` as it comes, as a span of one.
+/// Draws up to `length` tokens after the prompt; each is given to `seen` as it comes, as a span of one, until that says
+/// that it is enough.
 template <class Seen>
-std::vector<std::int32_t> generate_tokens(basic_trainer& t, std::vector<std::int32_t> tokens, const run_config& c,
-                                          const command_options& o, Seen&& seen) {
+void generate_tokens(basic_trainer& t, std::vector<std::int32_t> tokens, const run_config& c, const command_options& o, Seen&& seen) {
   detail::next_token_logits model(t, c.time);
+  const draw_settings draw{o.temperature, o.top_k, o.top_p};
   for (i64 i = 0; i < o.length; ++i) {
     const double chance = double(random_word({u64(c.seed), 0, 0, 0x47454E45}, u64(i))) * 0x1p-32;
-    tokens.push_back(std::int32_t(draw_token(model.after(tokens), o.temperature, o.top, chance)));
-    seen(std::span<const std::int32_t>(tokens).last(1));
+    tokens.push_back(std::int32_t(draw_token(model.after(tokens), draw, chance)));
+    if (!seen(std::span<const std::int32_t>(tokens).last(1))) return;
   }
-  return tokens;
 }
 
 inline int generate_command(const command_call& call) {
@@ -96,9 +96,13 @@ inline int generate_command(const command_call& call) {
     if (call.options.json) text += more;
     else if (!more.empty()) std::fwrite(more.data(), 1, more.size(), call.out), std::fflush(call.out);
   };
+  text_until written(call.options.stop);
   show(words.add(prompt));
-  generate_tokens(t, prompt, c, call.options, [&](std::span<const std::int32_t> token) { show(words.add(token)); });
-  show(words.finish());
+  generate_tokens(t, prompt, c, call.options, [&](std::span<const std::int32_t> token) {
+    show(written.add(words.add(token)));
+    return !written.ended();
+  });
+  show(written.add(words.finish()) + written.finish());
   if (call.options.json) {
     json_text j;
     j.begin_object().field("prompt", std::string_view(call.options.prompt)).field("text", std::string_view(text)).end_object();

@@ -13,12 +13,17 @@ struct command_options {
   std::string listen{};
   std::string output{};
   std::string checkpoint{};
+  std::string weights{};
+  std::string dtype = "fp32";
+  bool partial = false;
   bool special = false;
   std::string format = "text";
   std::string prompt = "\n";
   i64 length = 200;
   double temperature = 0.8;
-  i64 top = 0;
+  i64 top_k = 0;
+  double top_p = 1;
+  std::string stop{};
 };
 using option_field = basic_config_field<command_options>;
 
@@ -27,9 +32,10 @@ namespace detail {
 constexpr auto make_option_fields() {
   using o = command_options;
   constexpr auto local = config_scope::local;
-  constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|tokenize|generate|evaluate", local};
-  constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan|tokenize", local}, graph{"graph", local};
-  constexpr field_maker<o> loading{"generate|evaluate", local}, generate{"generate", local}, tokens{"tokenize|generate", local};
+  constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|tokenize|generate|evaluate|import|export", local};
+  constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan|tokenize|export", local}, graph{"graph", local};
+  constexpr field_maker<o> loading{"generate|evaluate|export", local}, generate{"generate", local}, tokens{"tokenize|generate", local};
+  constexpr field_maker<o> import_{"import", local}, export_{"export", local};
   return std::array{
       all.text("config", &o::config, "JSON file with any of the keys below; flags win"),
       all.flag("json", &o::json, "print the result as JSON"),
@@ -39,10 +45,15 @@ constexpr auto make_option_fields() {
       graph.text("format", &o::format, "of what is printed", "text|dot"),
       tokens.flag("special", &o::special, "texts of special tokens, such as <|endoftext|>, are those tokens"),
       loading.text("checkpoint", &o::checkpoint, "file; empty: the newest of the run folder"),
+      import_.text("weights", &o::weights, "safetensors file, index of shards, or a folder with one"),
+      import_.flag("partial", &o::partial, "take what there is: what is missing starts anew, what is left over is not used"),
+      export_.text("dtype", &o::dtype, "of what is written", "fp32|fp16|bf16|fp64"),
       generate.text("prompt", &o::prompt, "what the text begins with"),
       generate.integer("length", &o::length, 1, 1'000'000, "tokens to add"),
       generate.real("temperature", &o::temperature, 0, 100, "of the softmax; 0: the likeliest token"),
-      generate.integer("top", &o::top, 0, 1 << 24, "draw among so many likeliest tokens; 0: all"),
+      generate.integer("top_k", &o::top_k, 0, 1 << 24, "draw among so many likeliest tokens; 0: all"),
+      generate.real("top_p", &o::top_p, 0, 1, "draw among the fewest likeliest tokens that hold this probability"),
+      generate.text("stop", &o::stop, "the text ends before these words"),
   };
 }
 
