@@ -29,6 +29,8 @@ inline constexpr command_info commands[] = {
     {"tokenize", "make a token file of a text", "data"},
     {"generate", "continue a prompt with a trained model", "data|this peer|run folder"},
     {"evaluate", "loss of a trained model on held-out data", "data|this peer|run folder"},
+    {"import", "make a run folder from weights in safetensors files", "training|data|this peer|run folder"},
+    {"export", "write the weights of a trained model as a safetensors file", "run folder"},
 };
 
 /// A parsed command line. `command` is null where only help or the version is asked for.
