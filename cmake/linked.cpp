@@ -14,8 +14,8 @@ std::unique_ptr<codec> linked_compressors::make(std::string_view label, const co
   return built_in_compressors::make(label, options);
 }
 
-int run_linked(const model_binding& model, std::span<const char* const> arguments, const program_options& program) {
-  return detail::exit_status_of([&] { return detail::run_program(model, arguments, program); });
+int run_linked(std::span<const named_model> models, std::span<const char* const> arguments, const program_options& program) {
+  return detail::exit_status_of([&] { return detail::run_program(models, arguments, program); });
 }
 
 }  // namespace fusionllm::inline v0

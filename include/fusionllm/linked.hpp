@@ -35,10 +35,17 @@ class linked_trainer : public trainer_with<Model, linked_schedulers, linked_comp
 };
 
 /// As `run`, with the companion's commands.
-int run_linked(const model_binding& model, std::span<const char* const> arguments, const program_options& program);
+int run_linked(std::span<const named_model> models, std::span<const char* const> arguments, const program_options& program);
 template <class Trainer>
 int run_linked(int argc, const char* const* argv, const program_options& program = {}) {
-  return run_linked(Trainer::binding(), std::span(argv, std::size_t(argc)), program);
+  const named_model only{"", &Trainer::binding};
+  return run_linked({&only, 1}, std::span(argv, std::size_t(argc)), program);
+}
+/// Several models in one program: `--model NAME` is one of them, and the first if it is left out.
+///
+///   return fl::run_linked({{"small", &small::binding}, {"large", &large::binding}}, argc, argv);
+inline int run_linked(std::initializer_list<named_model> models, int argc, const char* const* argv, const program_options& program = {}) {
+  return run_linked(std::span(models.begin(), models.size()), std::span(argv, std::size_t(argc)), program);
 }
 
 }  // namespace fusionllm::inline v0

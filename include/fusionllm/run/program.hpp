@@ -18,6 +18,12 @@ struct program_options {
   std::function<std::unique_ptr<data_source>(const run_config&)> make_data{};
 };
 
+/// One of the models of a program, which the key `model` chooses from.
+struct named_model {
+  std::string_view name;
+  const model_binding& (*binding)();
+};
+
 /// A command about to run.
 struct command_call {
   const model_binding& model;

@@ -53,7 +53,18 @@ inline run_config resolve(const command_line& line, const run_config& defaults) 
   return c;
 }
 
-inline int run_program(const model_binding& model, std::span<const char* const> arguments, const program_options& program) {
+/// Errors: errc::config, naming the models there are.
+inline const model_binding& model_of(std::span<const named_model> models, std::string_view name) {
+  std::string all;
+  for (const auto& m : models) {
+    if (name.empty() || m.name == name) return m.binding();
+    all += (all.empty() ? "" : ", ") + std::string(m.name);
+  }
+  if (all.empty()) fail(errc::config, "model is '", printable(name), "', this program has one model, which has no name: leave the key out");
+  fail(errc::config, "model is '", printable(name), "', this program has ", all);
+}
+
+inline int run_program(std::span<const named_model> models, std::span<const char* const> arguments, const program_options& program) {
   const char* path = arguments.empty() ? "fusionllm" : arguments.front();
   std::string_view name = path;
   if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
@@ -62,7 +73,8 @@ inline int run_program(const model_binding& model, std::span<const char* const> 
   if (line.version) text = version_text();
   else if (line.help) text = line.command ? help_text(name, *line.command, program.defaults) : help_text(name);
   if (!text.empty()) return std::fputs(text.c_str(), stdout) < 0;
-  return dispatch({model, resolve(line, program.defaults), line.options, program, path}, line.command->name);
+  const run_config config = resolve(line, program.defaults);
+  return dispatch({model_of(models, config.model), config, line.options, program, path}, line.command->name);
 }
 
 /// Runs `f`; an exception becomes a line on stderr and an exit status.
@@ -91,8 +103,13 @@ int exit_status_of(F&& f) {
 /// The whole of a program. `Trainer` is a `trainer<Model, Policies...>`. Returns the exit status.
 template <class Trainer>
 int run(int argc, const char* const* argv, const program_options& program = {}) {
+  const named_model only{"", &Trainer::binding};
+  return detail::exit_status_of([&] { return detail::run_program({&only, 1}, std::span(argv, std::size_t(argc)), program); });
+}
+/// Several models in one program: `--model NAME` is one of them, and the first if it is left out.
+inline int run(std::initializer_list<named_model> models, int argc, const char* const* argv, const program_options& program = {}) {
   return detail::exit_status_of([&] {
-    return detail::run_program(Trainer::binding(), std::span(argv, std::size_t(argc)), program);
+    return detail::run_program(std::span(models.begin(), models.size()), std::span(argv, std::size_t(argc)), program);
   });
 }
 

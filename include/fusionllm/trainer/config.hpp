@@ -14,6 +14,7 @@ namespace fusionllm::inline v0 {
 
 struct run_config {
   // training
+  std::string model{};
   i64 steps = 200;
   i64 stop_after = 0;
   i64 batch = 16;
@@ -32,6 +33,10 @@ struct run_config {
   double epsilon = 1e-8;
   double momentum = 0.9;
   double clip = 1.0;
+  std::string no_decay{};
+  std::string freeze{};
+  double spike_factor = 0;
+  i64 max_skipped = 10;
   // data
   std::string data{};
   std::string token_format = "bytes";
@@ -41,6 +46,7 @@ struct run_config {
   i64 validation_batches = 8;
   // plan
   std::string schedule = "1f1b";
+  std::string recompute = "none";
   std::string scheduler{};
   std::string use{};
   std::string topology{};
@@ -148,6 +154,7 @@ constexpr auto make_config_fields() {
   constexpr field_maker<c> peer{"this peer", local}, folder{"run folder", local}, folder_all{"run folder", agreed};
   constexpr field_maker<c> network{"network", local}, network_all{"network", agreed}, secret{"network", config_scope::secret};
   return std::array{
+      training.text("model", &c::model, "which of the program's models; empty: the first"),
       training.integer("steps", &c::steps, 0, many, "steps of the whole run"),
       training_now.integer("stop_after", &c::stop_after, 0, many, "stop, with a checkpoint, after this step; 0: at the end"),
       training.integer("batch", &c::batch, 1, 1 << 24, "samples of a step"),
@@ -157,8 +164,8 @@ constexpr auto make_config_fields() {
       training.integer("seed", &c::seed, 0, INT64_MAX, "of weights, samples and dropout"),
       training.text("optimizer", &c::optimizer, "how weights are updated", "adamw|sgd"),
       training.real("learning_rate", &c::learning_rate, 0, 1e6, "after the warm-up"),
-      training.real("min_learning_rate", &c::min_learning_rate, 0, 1e6, "at the last step of the cosine"),
-      training.text("learning_rate_schedule", &c::learning_rate_schedule, "after the warm-up", "cosine|constant"),
+      training.real("min_learning_rate", &c::min_learning_rate, 0, 1e6, "at the last step of a schedule that falls"),
+      training.text("learning_rate_schedule", &c::learning_rate_schedule, "after the warm-up", "cosine|linear|constant"),
       training.integer("warmup", &c::warmup, 0, many, "steps in which the learning rate rises"),
       training.real("weight_decay", &c::weight_decay, 0, 1e3, "of weights, not of norms and biases"),
       training.real("beta1", &c::beta1, 0, 0.999999999, "adamw"),
@@ -166,6 +173,10 @@ constexpr auto make_config_fields() {
       training.positive("epsilon", &c::epsilon, 1, "adamw"),
       training.real("momentum", &c::momentum, 0, 0.999999999, "sgd"),
       training.real("clip", &c::clip, 0, 1e18, "largest norm of the whole gradient; 0: any"),
+      training.text("no_decay", &c::no_decay, "patterns of parameters without weight decay, with commas"),
+      training.text("freeze", &c::freeze, "patterns of parameters that are not trained, with commas"),
+      training.real("spike_factor", &c::spike_factor, 0, 1e18, "skip a loss above this times the mean of the last 16; 0: never"),
+      training_now.integer("max_skipped", &c::max_skipped, 0, many, "end the run after so many skipped steps in a row; 0: never"),
       data_here.text("data", &c::data, "file of text or tokens"),
       data.text("token_format", &c::token_format, "of the data file", "bytes|uint16|uint32"),
       data_here.text("tokenizer", &c::tokenizer, "folder or file of the vocabulary that the tokens are of"),
@@ -173,6 +184,7 @@ constexpr auto make_config_fields() {
       data_now.integer("validation_interval", &c::validation_interval, 0, many, "steps between held-out losses; 0: at the end"),
       data_now.integer("validation_batches", &c::validation_batches, 0, 1 << 20, "batches of a held-out loss; 0: none (evaluate: all)"),
       plan.text("schedule", &c::schedule, "order of micro-batches", "gpipe|1f1b"),
+      plan.text("recompute", &c::recompute, "what backward computes again instead of keeping it", "none|block|selective"),
       plan.text("scheduler", &c::scheduler, "who makes the plan; empty: the first compiled in"),
       plan_here.text("use", &c::use, "run the plan of this file"),
       plan_here.text("topology", &c::topology, "file of sites, devices and links"),
