@@ -75,7 +75,7 @@ results run_network(u32 seed, int threads) {
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = T(2 * drawn("images", i, seed));
   const std::vector<std::int32_t> targets{0, 7, 4, 1, 8, 5};
   results r;
-  const auto step = t.step({{"images", std::span(images), {6, 3, side, side}}, {"targets", std::span(targets), {6}}});
+  const auto step = t.step({{"images", std::span(images), {6, 3, side, side}}, {"labels", std::span(targets), {6}}});
   r[{"output", "loss"}] = {step.loss};
   for (const auto& p : t.graph().params) {
     const std::string name(p.path.view());

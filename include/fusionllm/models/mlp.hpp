@@ -21,7 +21,7 @@ struct mlp_config {
   double smoothing = 0;  ///< of labels
 };
 
-/// Inputs `images` (batch, channels, side, side) and `targets` (batch); output `logits` (batch, classes); parameters
+/// Inputs `images` (batch, channels, side, side) and `labels` (batch); output `logits` (batch, classes); parameters
 /// `layers.0.weight`, ...; the loss is cross-entropy.
 template <mlp_config C = mlp_config{}>
 struct mlp {
@@ -31,7 +31,7 @@ struct mlp {
 
   static constexpr auto define(auto& g) {
     auto images = input<real, batch, C.channels, C.side, C.side>(g, "images");
-    auto targets = input<i32, batch>(g, "targets");
+    auto labels = input<i32, batch>(g, "labels");
     auto x = images | flatten;
     const auto before = g.enter("layers");
     auto logits = [&] {
@@ -51,7 +51,7 @@ struct mlp {
       }
     }();
     g.leave(before);
-    return cross_entropy(output("logits", logits), targets, -100, C.smoothing);
+    return cross_entropy(output("logits", logits), labels, -100, C.smoothing);
   }
 };
 

@@ -102,7 +102,7 @@ constexpr auto resnet_classes(tensor<real, S, G> x) {
 
 }  // namespace detail
 
-/// Inputs `images` (batch, channels, side, side) and `targets` (batch); output `logits` (batch, classes); the loss is
+/// Inputs `images` (batch, channels, side, side) and `labels` (batch); output `logits` (batch, classes); the loss is
 /// cross-entropy.
 template <resnet_config C>
 struct residual_network {
@@ -115,14 +115,14 @@ struct residual_network {
 
   static constexpr auto define(auto& g) {
     auto images = input<real, batch, C.channels, C.side, C.side>(g, "images");
-    auto targets = input<i32, batch>(g, "targets");
+    auto labels = input<i32, batch>(g, "labels");
     auto x = detail::resnet_start<C.stem, C.width>(images);
     auto a = detail::resnet_layer<C.bottleneck, C.width, 1>(x, "layer1", C.blocks[0]);
     auto b = detail::resnet_layer<C.bottleneck, 2 * C.width, 2>(a, "layer2", C.blocks[1]);
     auto c = detail::resnet_layer<C.bottleneck, 4 * C.width, 2>(b, "layer3", C.blocks[2]);
     auto d = detail::resnet_layer<C.bottleneck, 8 * C.width, 2>(c, "layer4", C.blocks[3]);
     auto logits = detail::resnet_classes<C.classes>(d | global_average_pool | flatten);
-    return cross_entropy(output("logits", logits), targets, -100, C.smoothing);
+    return cross_entropy(output("logits", logits), labels, -100, C.smoothing);
   }
 };
 

@@ -38,7 +38,7 @@ struct image_batch {
     data.rows = r;
     data.inputs.assign(g.nodes.size(), nullptr);
     data.inputs[std::size_t(fl::find_input(g, "images"))] = images.data();
-    data.inputs[std::size_t(fl::find_input(g, "targets"))] = targets.data();
+    data.inputs[std::size_t(fl::find_input(g, "labels"))] = targets.data();
   }
   const fl::step_data& at(u64 step) {
     for (std::size_t i = 0; i < images.size(); ++i)
