@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a model's likeliest class is the label: of models with an output "logits" (batch, classes) and an input
-// "labels", i32 (batch).
+// How often a model's likeliest class is the label: of models with an output "logits" (batch, classes) whose loss has an
+// input of labels, i32 (batch), as "labels" or "targets".
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,13 @@ class label_accuracy {
     if (logits < 0) return;
     const extents& e = g.nodes[std::size_t(logits)].out;
     if (e.rank != 2 || e.d[0] != fusionllm::batch || e.d[1] < 1) return;
-    for (const node& n : g.nodes)
-      if (n.op->placeholder && n.scope.view() == "labels" && n.type == element::i32 && n.out.rank == 1) classes_ = e.d[1];
+    for (int i : g.nodes[std::size_t(g.loss)].in) {
+      if (i < 0) continue;
+      const node& n = g.nodes[std::size_t(i)];
+      if (!n.op->placeholder || n.type != element::i32 || n.out.rank != 1) continue;
+      labels_ = n.scope.view();
+      classes_ = e.d[1];
+    }
   }
 
   /// Whether the model has such outputs and labels.
@@ -40,7 +45,7 @@ class label_accuracy {
   template <class T>
   void count(const batch_view& b) {
     for (const input_span& labels : b.inputs()) {
-      if (labels.name != "labels") continue;
+      if (labels.name != labels_) continue;
       const i64 rows = labels.dims.d[0];
       std::vector<T> logits(std::size_t(rows * classes_));
       trainer_.predict(b, {"logits", std::span<T>(logits), {rows, classes_}});
@@ -62,6 +67,7 @@ class label_accuracy {
   }
 
   basic_trainer& trainer_;
+  std::string_view labels_{};
   i64 classes_ = 0, rows_ = 0, hits_ = 0;
 };
 

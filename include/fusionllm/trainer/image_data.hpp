@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of labelled pictures for a model with an input "images", real (batch, channels, height, width), and an input
-// "labels", i32 (batch). The model's own extents say what a picture becomes: smaller ones of one size lie in the middle of
+// Batches of labelled pictures for a model with an input "images", real (batch, channels, height, width), and one of labels,
+// "labels" or "targets", i32 (batch). The model's own extents say what a picture becomes: smaller ones of one size lie in the middle of
 // black, pictures of all sizes are scaled and cut, grey ones fill all channels.
 #pragma once
 
@@ -20,7 +20,7 @@ struct image_options {
   augmentation augment{};          ///< of pictures that are trained on
   pixel_statistics statistics{};   ///< empty: measured on the training set; of folders, those of ImageNet
   std::string images = "images";   ///< the model's input
-  std::string labels = "labels";   ///< the model's target
+  std::string labels{};            ///< the model's target; empty: "labels" or "targets"
 };
 
 class image_data final : public data_source {
@@ -100,16 +100,19 @@ class image_data final : public data_source {
     const output_span* labels = nullptr;
   };
 
+  bool is_labels(std::string_view name) const {
+    return options_.labels.empty() ? name == "labels" || name == "targets" : name == options_.labels;
+  }
   outputs check(i64 begin, i64 end, std::span<const output_span> inputs) const {
     if (begin < 0 || end < begin || end > options_.rows)
       fail(errc::data, "rows ", begin, " to ", end, " of a batch of ", options_.rows);
     outputs found;
     for (const auto& input : inputs) {
       if (input.name == options_.images) found.images = &input;
-      else if (input.name == options_.labels) found.labels = &input;
+      else if (is_labels(input.name)) found.labels = &input;
       else
-        fail(errc::model, "the model has an input '", input.name, "', pictures have '", options_.images, "' and '", options_.labels,
-             "': rename the input, or give the trainer a data source of your own");
+        fail(errc::model, "the model has an input '", input.name, "', pictures have '", options_.images, "' and '",
+             options_.labels.empty() ? "labels" : options_.labels, "': rename the input, or give the trainer a data source of your own");
     }
     if (const auto* i = found.images) {
       const extents& e = i->dims;

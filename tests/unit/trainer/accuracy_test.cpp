@@ -19,6 +19,13 @@ struct classifier {  // its logits are its inputs
     return fl::cross_entropy(fl::output("logits", images | fl::linear<3>.named("fc")), labels);
   }
 };
+struct other_name {
+  static constexpr auto define(auto& g) {
+    auto images = fl::input<fl::real, fl::batch, 3>(g, "images");
+    auto targets = fl::input<fl::i32, fl::batch>(g, "targets");
+    return fl::cross_entropy(fl::output("logits", images | fl::linear<3>.named("fc")), targets);
+  }
+};
 struct regression {
   static constexpr auto define(auto& g) {
     auto x = fl::input<fl::real, fl::batch, 3>(g, "images");
@@ -60,6 +67,16 @@ void check_counts() {
 TEST_CASE("hits of the likeliest class; of equals the first; none where a logit is not a number") {
   check_counts<fl::reference<float>, float>();
   check_counts<fl::reference<double>, double>();
+}
+
+TEST_CASE("labels may be called targets") {
+  fl::trainer<other_name, fl::reference<float>> t({.batch = 2});
+  make_identity<float>(t);
+  fl::label_accuracy a(t);
+  const std::vector<float> x{1, 2, 3, 3, 2, 1};
+  const std::vector<std::int32_t> labels{2, 2};
+  a.add({{"images", std::span(x), {2, 3}}, {"targets", std::span(labels), {2}}});
+  CHECK((a.rows() == 2 && a.hits() == 1));
 }
 
 TEST_CASE("models without labels have no accuracy") {

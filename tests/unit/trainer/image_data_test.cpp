@@ -207,6 +207,12 @@ TEST_CASE("labels alone and pictures alone are filled for stages that read one o
   const fl::output_span labels[] = {{"labels", std::span(l), {3}}};
   d.fill(2, 0, 3, labels);
   CHECK(l == both.labels);
+  const fl::output_span targets[] = {{"targets", std::span(l), {3}}};
+  std::fill(l.begin(), l.end(), -1);
+  d.fill(2, 0, 3, targets);
+  CHECK(l == both.labels);
+  const auto named = make(std::make_unique<made_images>(9, 1, 4, 4), {.rows = 3, .seed = 4, .images = "x", .labels = "y"});
+  CHECK(error_of([&] { named.fill(2, 0, 3, targets); }).says(fl::errc::model, "'targets'", "'x' and 'y'"));
   std::vector<float> p(48);
   const fl::output_span images[] = {{"images", std::span(p), {3, 1, 4, 4}}};
   d.fill(2, 0, 3, images);
