@@ -29,6 +29,7 @@ inline constexpr command_info commands[] = {
     {"tokenize", "make a token file of a text", "data"},
     {"generate", "continue a prompt with a trained model", "data|this peer|run folder"},
     {"evaluate", "loss of a trained model on held-out data", "data|this peer|run folder"},
+    {"predict", "what a trained model says of held-out samples, a JSON line each", "data|this peer|run folder"},
     {"import", "make a run folder from weights in safetensors files", "training|data|this peer|run folder"},
     {"export", "write the weights of a trained model as a safetensors file", "run folder"},
 };

@@ -16,6 +16,7 @@ struct command_options {
   std::string weights{};
   std::string dtype = "fp32";
   bool partial = false;
+  std::string output_name = "logits";
   bool special = false;
   std::string format = "text";
   std::string prompt = "\n";
@@ -32,10 +33,10 @@ namespace detail {
 constexpr auto make_option_fields() {
   using o = command_options;
   constexpr auto local = config_scope::local;
-  constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|tokenize|generate|evaluate|import|export", local};
+  constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|tokenize|generate|evaluate|predict|import|export", local};
   constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan|tokenize|export", local}, graph{"graph", local};
-  constexpr field_maker<o> loading{"generate|evaluate|export", local}, generate{"generate", local}, tokens{"tokenize|generate", local};
-  constexpr field_maker<o> import_{"import", local}, export_{"export", local};
+  constexpr field_maker<o> loading{"generate|evaluate|predict|export", local}, generate{"generate", local}, tokens{"tokenize|generate", local};
+  constexpr field_maker<o> predict{"predict", local}, import_{"import", local}, export_{"export", local};
   return std::array{
       all.text("config", &o::config, "JSON file with any of the keys below; flags win"),
       all.flag("json", &o::json, "print the result as JSON"),
@@ -45,6 +46,7 @@ constexpr auto make_option_fields() {
       graph.text("format", &o::format, "of what is printed", "text|dot"),
       tokens.flag("special", &o::special, "texts of special tokens, such as <|endoftext|>, are those tokens"),
       loading.text("checkpoint", &o::checkpoint, "file; empty: the newest of the run folder"),
+      predict.text("output_name", &o::output_name, "of the model's outputs"),
       import_.text("weights", &o::weights, "safetensors file, index of shards, or a folder with one"),
       import_.flag("partial", &o::partial, "take what there is: what is missing starts anew, what is left over is not used"),
       export_.text("dtype", &o::dtype, "of what is written", "fp32|fp16|bf16|fp64"),

@@ -14,6 +14,7 @@
 #include "import.hpp"
 #include "local.hpp"
 #include "plan.hpp"
+#include "predict.hpp"
 #include "tokenize.hpp"
 #include "train.hpp"
 #include "usage.hpp"
@@ -33,6 +34,7 @@ inline int dispatch(const command_call& call, std::string_view command) {
   if (command == "tokenize") return tokenize_command(call);
   if (command == "generate") return generate_command(call);
   if (command == "evaluate") return evaluate_command(call);
+  if (command == "predict") return predict_command(call);
   if (command == "import") return import_command(call);
   if (command == "export") return export_command(call);
   fail(errc::internal, "the command '", command, "' has no function");
@@ -43,7 +45,7 @@ inline run_config resolve(const command_line& line, const run_config& defaults) 
   run_config c = defaults;
   run_config flags = defaults;
   apply(line, flags);
-  const bool trained = line.command->name == "generate" || line.command->name == "evaluate" || line.command->name == "export";
+  const bool trained = line.command->name == "generate" || line.command->name == "evaluate" || line.command->name == "predict" || line.command->name == "export";
   if (trained && !flags.run.empty()) apply_run_folder(flags.run, c);
   if (!line.options.config.empty()) apply_config_file(line.options.config, c);
   if (const char* token = std::getenv("FUSIONLLM_TOKEN")) c.token = token;
