@@ -76,7 +76,7 @@ struct kernel<convolution_op, cpu> {
     const part p(a, a.in[0].dims, a.d_out.dims);
     const float *x = a.in[0].as<const float>(), *dy = a.d_out.as<const float>();
     float *dw = a.d_param[0].as<float>(), *db = a.d_param[1].as<float>();
-    const i64 channels = p.m.pointwise() ? p.pointwise_block() : p.m.channel_block(), columns = p.m.most_columns();
+    const i64 channels = p.weight_block(), columns = p.m.most_columns();
     const i64 blocks = (p.s.group_in + channels - 1) / channels, shares = p.output_shares(blocks * p.s.groups);
     c.each(dw ? blocks * p.s.groups * shares : 0, [&](int rank, i64 task) {
       const auto [first, outputs] = p.outputs(task % (p.s.groups * shares), shares);
@@ -122,8 +122,8 @@ struct kernel<convolution_op, cpu> {
 
     /// Into how many shares a group's outputs are cut, so that there are some tasks for a team.
     i64 output_shares(i64 tasks) const {
-      const i64 most = s.group_out / 32;
-      const i64 shares = tasks >= 8 ? 1 : tasks >= 4 ? 2 : 4;
+      const i64 most = s.group_out / 64;
+      const i64 shares = tasks >= 4 ? 1 : tasks >= 2 ? 2 : 4;
       return most < 1 ? 1 : shares < most ? shares : most;
     }
     struct output_range {
@@ -134,6 +134,12 @@ struct kernel<convolution_op, cpu> {
       return {group * s.group_out + from, s.group_out * (share % shares + 1) / shares - from};
     }
     i64 pointwise_block() const { return s.group_in < 128 ? s.group_in : 128; }
+    /// Channels of one task of a weight's gradient: of equal blocks, four at least where there are enough channels.
+    i64 weight_block() const {
+      const i64 most = m.pointwise() ? pointwise_block() : m.channel_block(), least = s.group_in >= 64 ? 4 : 1;
+      const i64 blocks = (s.group_in + most - 1) / most, n = blocks < least ? least : blocks;
+      return (s.group_in + n - 1) / n;
+    }
     i64 output_at(const detail::position_piece& p, i64 output) const {
       return (p.image * s.out + output) * s.positions() + p.row * s.out_width;
     }
