@@ -12,6 +12,8 @@ same_loss() {
   [ -n "$1" ] && [ "$1" = "$2" ] || failed "losses '$1' and '$2' differ"
 }
 
+expect 0 "usage: " import --help
+expect 0 "usage: " export --help
 expect 0 "" train $small --steps 2 --run first
 expect 0 "are in model.safetensors as fp32" export --run first --output model.safetensors
 expect 0 "go on with --resume" import --weights model.safetensors --run second --time 16 --batch 4

@@ -154,8 +154,9 @@ TEST_CASE("what is no safetensors file is recognized") {
     INFO(e.text);
     CHECK(e.says(fl::errc::checkpoint, kind, "expected safetensors"));
   };
-  named(std::string("PK\3\4\0\0\10\10\0\0\0\0archive/data.pkl", 32), "zip archive with a pickle");
-  named(std::string("\x80\2\x8a\nl\xfc\x9c""F\xf9 j\xa8P\x19.\x80\2", 18), "Python pickle");
+  using namespace std::string_literals;
+  named("PK\3\4\0\0\10\10\0\0\0\0archive/data.pkl"s, "zip archive with a pickle");
+  named("\x80\2\x8a\nl\xfc\x9c""F\xf9 j\xa8P\x19.\x80\2"s, "Python pickle");
   named("GGUF\3...abcdefgh", "GGUF");
   named("\x89HDF\r\n\x1a\nabcdefgh", "HDF5");
   named("version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git-lfs");
