@@ -60,6 +60,14 @@ struct other_start {
     return fl::input<fl::real, fl::batch, 4>(g, "x") | fl::linear<4>.initialized(fl::normal(1.0)) | fl::dropout(0.1);
   }
 };
+template <int Momentum>
+struct with_norm {
+  constexpr auto operator()(auto& g) const {
+    auto norm = fl::batch_norm;
+    norm.momentum = Momentum / 100.0;
+    return fl::input<fl::real, fl::batch, 4>(g, "x") | norm;
+  }
+};
 template <class F>
 constexpr fl::u64 print = fl::fingerprint(fl::graph_of<made_by<F>>());
 
@@ -69,5 +77,9 @@ TEST_CASE("what changes results or names changes the fingerprint") {
   const std::set<fl::u64> all{print<base>,       print<other_width>, print<other_operator>, print<other_probability>,
                               print<other_name>, print<other_input>, print<other_bias>,     print<with_output>};
   CHECK(all.size() == 8);
+}
+TEST_CASE("the momentum of running statistics enters the fingerprint") {
+  CHECK(print<with_norm<10>> != print<with_norm<11>>);
+  CHECK(print<with_norm<0>> != print<with_norm<10>>);
 }
 TEST_CASE("initial values do not enter the fingerprint") { CHECK(print<base> == print<other_start>); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusionllm/runtime/initialize.hpp>
 
+#include <algorithm>
 #include <vector>
 
 #include "catch.hpp"
@@ -81,4 +82,28 @@ TEST_CASE("weights have their initializer's variance, and are a function of seed
     }
   }
   CHECK(random > 0);
+}
+
+namespace {
+fl::parameter_info convolution_weight(fl::initializer init) {
+  fl::parameter_info p;
+  p.path = fl::name("conv1.weight");
+  p.dims = {4, {64, 16, 5, 5}};
+  p.init = init;
+  return p;
+}
+}  // namespace
+
+TEST_CASE("a convolution's weight: fan-in and fan-out count taps, uniform values fill their range") {
+  const double fan_in = 16 * 25, fan_out = 64 * 25;
+  CHECK(moments(values<float>(convolution_weight(fl::fan_in), 1)).second == Approx(1 / (3 * fan_in)).epsilon(0.05));
+  CHECK(moments(values<float>(convolution_weight(fl::fan_out), 1)).second == Approx(2 / fan_out).epsilon(0.05));
+  for (double fan : {0.0, 100.0}) {
+    const auto w = values<float>(convolution_weight(fl::uniform(fan)), 1);
+    const double most = 1 / std::sqrt(fan > 0 ? fan : fan_in);
+    CHECK(moments(w).second == Approx(most * most / 3).epsilon(0.05));
+    CHECK(*std::max_element(w.begin(), w.end()) <= most);
+    CHECK(*std::max_element(w.begin(), w.end()) > 0.999 * most);
+    CHECK(*std::min_element(w.begin(), w.end()) < -0.999 * most);
+  }
 }
