@@ -79,6 +79,8 @@ struct group_options {
   fl::optimizer_settings optimizer{};
   std::string codec{fl::no_compression::label};
   double ratio = 4;
+  fl::skip_settings skipping{};
+  fl::loss_history history{};
   bool emulate = false;
 };
 
@@ -195,6 +197,8 @@ class engine_group {
       o.seed = g.options_.seed;
       o.bounds = g.options_.bounds;
       o.optimizer = g.options_.optimizer;
+      o.skipping = g.options_.skipping;
+      o.history = g.options_.history;
       o.make_codec = [&g](const fl::edge&) {
         fl::codec_options c;
         c.ratio = g.options_.ratio;

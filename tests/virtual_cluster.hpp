@@ -57,6 +57,7 @@ inline fl::cluster_settings small_run(int peers, u64 steps = 20) {
 struct saved_state {
   u64 step = 0;
   std::vector<std::vector<std::byte>> parts;
+  fl::loss_history history{};
   bool operator==(const saved_state&) const = default;
 };
 
@@ -163,18 +164,21 @@ class virtual_cluster {
     void on_plan(const fl::plan& p, const fl::cost_model&) override { all.planned = p; }
     void on_step(const fl::cluster_step& s) override { all.steps.push_back(s); }
     void on_state(u64 step, const std::function<std::span<const std::byte>(int, int)>& part) override {
-      saved_state s{step, {}};
+      saved_state s{step, {}, history};
       for (int p = 0; p < int(case_binding().graph.params.size()); ++p)
         for (int k = 0; k < 3; ++k) s.parts.emplace_back(part(p, k).begin(), part(p, k).end());
       all.states.push_back(std::move(s));
     }
     std::span<const std::byte> saved(int p, int k) override { return all.from_->parts[std::size_t(p * 3 + k)]; }
+    void on_history(const fl::loss_history& h) override { history = h; }
+    fl::loss_history saved_history() override { return all.from_ ? all.from_->history : fl::loss_history{}; }
     void on_end(const fl::error& e) override {
       ++all.broker_ends;
       all.why = e;
       all.ended_at = all.time_.now();
     }
     virtual_cluster& all;
+    fl::loss_history history;
   };
 
   fl::cluster_settings settings_;

@@ -10,6 +10,7 @@
 
 #include "../estimate/fit.hpp"
 #include "../runtime/memory.hpp"
+#include "../runtime/messages.hpp"
 #include "links.hpp"
 #include "planning.hpp"
 
@@ -25,6 +26,7 @@ struct cluster_step {
   u64 step = 0;  ///< steps done, this one included
   double loss = 0, gradient_norm = 0, learning_rate = 0;
   bool skipped = false;
+  std::string reason;         ///< why it was skipped, as the end of a sentence
   nanoseconds elapsed = 0;    ///< the longest of any peer, from its first task to the end of its update
   nanoseconds predicted = 0;
   std::vector<link> links;
@@ -41,6 +43,9 @@ class broker_host {
   virtual void on_state(u64 step, const std::function<std::span<const std::byte>(int, int)>& part) = 0;
   /// Asked when the run resumes: the same, of the state to resume from.
   virtual std::span<const std::byte> saved(int parameter, int part) { return (void)parameter, (void)part, std::span<const std::byte>{}; }
+  /// The losses of the steps so far, which belong to the state that follows; and those of the state to resume from.
+  virtual void on_history(const loss_history& h) { (void)h; }
+  virtual loss_history saved_history() { return {}; }
   virtual void on_end(const error& why) = 0;
 };
 
@@ -314,9 +319,12 @@ class broker_node : private connection_handler {
       const planning_problem problem = problem_of(model_, settings_, costs);
       owners_ = owners_of(model_.graph, plan_);
       host_.on_plan(plan_, costs);
+      if (resumes_) history_ = host_.saved_history();
+      const loss_history::state losses = history_.numbers();
       for (u32 i = 0; i < peers_.size(); ++i) {
         assignment a = to_message(plan_);
         a.resumes = resumes_;
+        if (resumes_) a.history.assign(losses.begin(), losses.end());
         if (settings_.emulate) {
           a.holds = holds_of(problem, plan_, int(i));
           a.update_hold = update_hold_of(problem, plan_, int(i));
@@ -406,6 +414,7 @@ class broker_node : private connection_handler {
       s.gradient_norm = r.gradient_norm;
       s.learning_rate = r.learning_rate;
       s.skipped = r.skipped != 0;
+      s.reason = reason_of(verdict_of(r), model_.graph, plan_, names());
       s.elapsed = std::max<nanoseconds>(s.elapsed, r.elapsed);
       for (const auto& t : r.traffic) s.links.push_back(difference(rank, t, m.last));
       ++pending_count_[i];
@@ -414,12 +423,29 @@ class broker_node : private connection_handler {
     m.last = std::move(r);
     const auto members = std::count(works_.begin(), works_.end(), u8(1));
     while (!pending_.empty() && pending_count_.front() == members) {
-      pending_.front().predicted = plan_.predicted_step;
-      host_.on_step(pending_.front());
+      cluster_step s = std::move(pending_.front());
       pending_.erase(pending_.begin());
       pending_count_.erase(pending_count_.begin());
+      s.predicted = plan_.predicted_step;
+      host_.on_step(s);
+      history_.add(s.loss, s.skipped);
+      if (const u64 most = settings_.skipping.most_in_row; most && history_.skipped_in_row() >= most) return break_off(diverged(s.step, history_, s.reason));
     }
     advance();
+  }
+  static step_verdict verdict_of(const report& r) {
+    step_verdict v;
+    v.loss = r.loss;
+    v.skipped = r.skipped != 0;
+    v.reason = r.skipped <= u32(skip_reason::loss_spike) ? skip_reason(r.skipped) : skip_reason::not_finite;
+    v.mean_loss = r.mean_loss;
+    v.first = {r.kind <= u32(fault_kind::loss) ? fault_kind(r.kind) : fault_kind::activation, r.micro_batch, r.node, r.parameter, r.peer};
+    return v;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (u32 i = 0; i < peers_.size(); ++i) all.push_back(title(i));
+    return all;
   }
   static cluster_step::link difference(int from, const traffic_message& now, const report& before) {
     cluster_step::link l{from, int(now.to), now.messages, now.raw, now.encoded, now.wire, now.busy};
@@ -465,6 +491,7 @@ class broker_node : private connection_handler {
   }
   void state_complete() {
     try {
+      host_.on_history(history_);
       host_.on_state(collect_step_, [this](int p, int part) -> std::span<const std::byte> { return {state_part(p, part), part_bytes(p)}; });
     } catch (const error& e) {
       return break_off(e);  // not the fault of the peer whose message was the last
@@ -513,6 +540,7 @@ class broker_node : private connection_handler {
   bool stopping_ = false, ended_ = false;
   std::vector<cluster_step> pending_;
   std::vector<std::ptrdiff_t> pending_count_;
+  loss_history history_;
   memory_block state_;
   std::vector<u64> state_at_;
   std::vector<u8> has_part_;

@@ -107,8 +107,10 @@ struct assignment {
   std::vector<i64> holds;  ///< by task of the program: how long an emulated device takes; empty: no emulation
   i64 update_hold = 0;
   u32 resumes = 0;         ///< state and `restored` follow
+  u32 recompute = 0;
+  std::vector<double> history;  ///< of losses (runtime/skipping.hpp), when the run resumes
   template <class V>
-  void fields(V& v) { v(epoch, stage_of, stages, micro_batches, groups, schedule, codecs, holds, update_hold, resumes); }
+  void fields(V& v) { v(epoch, stage_of, stages, micro_batches, groups, schedule, codecs, holds, update_hold, resumes, recompute, history); }
 };
 
 struct step_number {
@@ -127,11 +129,13 @@ struct traffic_message {
 struct report {
   u64 step = 0;
   double loss = 0, gradient_norm = 0, learning_rate = 0;
-  u32 skipped = 0;
+  u32 skipped = 0;         ///< why (skip_reason); 0: it was not
+  double mean_loss = 0;    ///< of the steps before a spike
+  u32 kind = 0, micro_batch = 0, node = 0, parameter = 0, peer = 0;  ///< of the fault of a step that was not finite
   i64 elapsed = 0, computed = 0;
   std::vector<traffic_message> traffic;  ///< since the run began
   template <class V>
-  void fields(V& v) { v(step, loss, gradient_norm, learning_rate, skipped, elapsed, computed, traffic); }
+  void fields(V& v) { v(step, loss, gradient_norm, learning_rate, skipped, mean_loss, kind, micro_batch, node, parameter, peer, elapsed, computed, traffic); }
 };
 
 struct failure {

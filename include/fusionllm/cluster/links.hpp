@@ -21,7 +21,7 @@ inline std::string in_seconds(nanoseconds t) {
 
 /// What a failure message says. A number that is no code of a failure is a protocol error.
 inline error error_of(const failure& f) {
-  const bool known = (f.code > u32(errc::ok) && f.code <= u32(errc::resource)) || f.code == u32(errc::interrupted);
+  const bool known = (f.code > u32(errc::ok) && f.code <= u32(errc::diverged)) || f.code == u32(errc::interrupted);
   return error(known ? errc(f.code) : errc::protocol, printable(f.text, 2000));
 }
 

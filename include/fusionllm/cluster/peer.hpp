@@ -288,6 +288,8 @@ class peer_node : private connection_handler, private engine_host {
     e.holds.assign(a.holds.begin(), a.holds.end());
     e.update_hold = a.update_hold;
     e.epoch = a.epoch;
+    e.skipping = settings_.skipping;
+    if (!a.history.empty()) e.history = loss_history::from(a.history, errc::protocol);
     for (int r = 0; r < settings_.peers; ++r) e.names.push_back(name_of(u32(r)));
     engine_ = std::make_unique<engine>(model_.graph, p, device(), std::move(e), loop_, queue_, static_cast<engine_host&>(*this));
     for (int i = 0; i < model_.graph.size(); ++i)
@@ -357,7 +359,10 @@ class peer_node : private connection_handler, private engine_host {
     m.loss = r.verdict.loss;
     m.gradient_norm = r.verdict.gradient_norm;
     m.learning_rate = r.learning_rate;
-    m.skipped = r.verdict.skipped;
+    const fault& f = r.verdict.first;
+    m.skipped = u32(r.verdict.reason);
+    m.mean_loss = r.verdict.mean_loss;
+    m.kind = u32(f.kind), m.micro_batch = f.micro_batch, m.node = f.node, m.parameter = f.parameter, m.peer = f.peer;
     m.elapsed = r.elapsed;
     m.computed = r.computed;
     for (const auto& t : engine_->traffic()) {

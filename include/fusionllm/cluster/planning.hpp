@@ -17,6 +17,7 @@ inline planning_problem problem_of(const model_binding& model, const cluster_set
   p.micro_batches = s.micro_batches;
   p.groups = s.groups;
   p.schedule = s.schedule;
+  p.recompute = s.recompute;
   p.codec = s.codec.empty() ? std::string(model.default_compressor) : s.codec;
   if (p.codec == no_compression::label) p.codec = "none";
   p.ratio = p.codec == "none" ? 1 : s.codec_details.ratio;
@@ -47,6 +48,7 @@ inline plan plan_run(const model_binding& model, const cluster_settings& s, cons
     p = model.make_plan(s.scheduler, problem);
     choose_codecs(model, problem, s.codec_details, p);
   }
+  p.recompute = s.recompute;
   p.predicted_step = predict_step(problem, p);
   return p;
 }
@@ -81,6 +83,7 @@ inline assignment to_message(const plan& p) {
   a.micro_batches = u32(p.micro_batches);
   a.groups = u32(p.groups);
   a.schedule = u32(p.schedule);
+  a.recompute = u32(p.recompute);
   for (const auto& c : p.codecs) a.codecs.push_back({u32(c.from), u32(c.to), c.codec, c.ratio});
   return a;
 }
@@ -88,12 +91,14 @@ inline assignment to_message(const plan& p) {
 inline plan from_message(const assignment& a, const graph_view& g, int peers) {
   plan p;
   if (a.schedule > 1) fail(errc::protocol, "the broker's plan has schedule ", a.schedule, ", expected 0 or 1");
+  if (a.recompute > u32(recompute_policy::selective)) fail(errc::protocol, "the broker's plan has recompute ", a.recompute, ", expected 0 to 2");
   for (u32 s : a.stage_of) p.stage_of.push_back(int(s));
   for (const auto& s : a.stages) p.peers.emplace_back(s.peers.begin(), s.peers.end());
   if (a.micro_batches > (1u << 20)) fail(errc::protocol, "the broker's plan has ", a.micro_batches, " micro-batches");
   p.micro_batches = int(a.micro_batches);
   p.groups = int(a.groups);
   p.schedule = schedule_kind(a.schedule);
+  p.recompute = recompute_policy(a.recompute);
   for (const auto& c : a.codecs) p.codecs.push_back({int(c.from), int(c.to), c.codec, c.ratio});
   check(p, g, peers);
   return p;

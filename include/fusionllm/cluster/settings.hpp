@@ -6,6 +6,7 @@
 
 #include "../estimate/cluster.hpp"
 #include "../runtime/optimizer.hpp"
+#include "../runtime/skipping.hpp"
 #include "../schedule/plan.hpp"
 #include "binding.hpp"
 
@@ -20,7 +21,9 @@ struct cluster_settings {
   int groups = 1;
   u64 seed = 1;
   optimizer_settings optimizer;
+  skip_settings skipping;
   schedule_kind schedule = schedule_kind::one_f_one_b;
+  recompute_policy recompute = recompute_policy::none;
   std::string scheduler;             ///< empty: the first compiled in
   std::string codec;                 ///< of slow links; "none": lossless
   codec_options codec_details;

@@ -27,6 +27,7 @@ enum class errc : int {
   numeric = 13,     ///< a non-finite value where none may be
   model = 14,       ///< a batch, parameter or name that does not fit the model
   resource = 15,    ///< memory, disk, file descriptors
+  diverged = 16,    ///< too many steps in a row were skipped
   interrupted = 130 ///< stopped by the user, after a checkpoint
 };
 

@@ -51,6 +51,7 @@ class run_state {
   }
   void read(const graph_view& g, const checkpoint_reader& r, dtype real) {
     step = r.info().step;
+    history = read_history(r);
     parts.resize(g.params.size() * 3);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const parameter_info& p = g.params[i / 3];
@@ -61,6 +62,7 @@ class run_state {
   static const char* suffix(std::size_t part) { return part == 0 ? "" : part == 1 ? ":m" : ":v"; }
 
   u64 step = 0;
+  loss_history history;
   std::vector<std::vector<std::byte>> parts;
 };
 
@@ -104,14 +106,20 @@ class broker_process final : public broker_host {
         if (c.from == l.from && c.to == l.to) codec = c.codec;
       if (l.messages > 0) links.push_back({name(l.from), name(l.to), codec, l.raw, l.wire, double(l.busy) * 1e-9});
     }
-    if (s.skipped) warn("step " + std::to_string(s.step) + " was skipped: its gradient is not finite");
+    if (s.skipped) warn("step " + std::to_string(s.step) + " was skipped: " + s.reason);
     step_event e;
     e.step = s.step, e.steps = u64(call_.config.steps), e.loss = s.loss, e.learning_rate = s.learning_rate;
     e.gradient_norm = s.gradient_norm, e.tokens = u64(call_.config.batch * call_.config.time);
     e.seconds = double(s.elapsed) * 1e-9, e.predicted_seconds = double(s.predicted) * 1e-9, e.links = links;
+    e.skipped = s.skipped, e.reason = s.reason;
     events_.on_step(e);
   }
 
+  void on_history(const loss_history& h) override {
+    finish_save();
+    state_.history = h;
+  }
+  loss_history saved_history() override { return state_.history; }
   void on_state(u64 step, const run_state::parts_of& part) override {
     finish_save();
     state_.take(call_.model.graph, step, part);
@@ -145,6 +153,7 @@ class broker_process final : public broker_host {
       const dtype real = state_.parts[i].size() == p.count() * 8 ? dtype::f64 : dtype::f32;
       w.add(std::string(p.path.view()) + run_state::suffix(i % 3), real, p.dims, state_.parts[i]);
     }
+    write_history(w, state_.history);
     w.finish();
     return w.bytes_written();
   }

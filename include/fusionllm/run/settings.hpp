@@ -10,13 +10,35 @@
 
 namespace fusionllm::inline v0 {
 
+/// The parts of a list with commas; spaces around them are nothing.
+inline std::vector<std::string> list_of(std::string_view text) {
+  std::vector<std::string> r;
+  while (!text.empty()) {
+    const std::size_t end = (std::min)(text.find(','), text.size());
+    std::string_view one = text.substr(0, end);
+    while (!one.empty() && one.front() == ' ') one.remove_prefix(1);
+    while (!one.empty() && one.back() == ' ') one.remove_suffix(1);
+    if (!one.empty()) r.emplace_back(one);
+    text.remove_prefix((std::min)(end + 1, text.size()));
+  }
+  return r;
+}
+
+inline skip_settings skipping_of(const run_config& c) { return {u64(c.max_skipped), c.spike_factor}; }
+inline recompute_policy recompute_of(const run_config& c) {
+  return c.recompute == "block" ? recompute_policy::block : c.recompute == "selective" ? recompute_policy::selective : recompute_policy::none;
+}
+
 inline optimizer_settings optimizer_of(const run_config& c) {
   optimizer_settings o;
   o.kind = c.optimizer == "sgd" ? optimizer_kind::sgd : optimizer_kind::adamw;
   o.learning_rate = c.learning_rate;
   o.minimum_rate = c.min_learning_rate;
   o.warmup_steps = u64(c.warmup);
-  o.total_steps = c.learning_rate_schedule == "cosine" ? u64(c.steps) : 0;
+  o.total_steps = c.learning_rate_schedule == "constant" ? 0 : u64(c.steps);
+  o.shape = c.learning_rate_schedule == "linear" ? rate_shape::linear : rate_shape::cosine;
+  o.no_decay = list_of(c.no_decay);
+  o.freeze = list_of(c.freeze);
   o.adamw.beta1 = c.beta1;
   o.adamw.beta2 = c.beta2;
   o.adamw.epsilon = c.epsilon;
@@ -37,6 +59,8 @@ inline trainer_options trainer_options_of(const run_config& c) {
   o.groups = int(c.groups);
   o.seed = u64(c.seed);
   o.optimizer = optimizer_of(c);
+  o.skipping = skipping_of(c);
+  o.recompute = recompute_of(c);
   return o;
 }
 
@@ -61,6 +85,8 @@ inline cluster_settings cluster_settings_of(const run_config& c) {
   s.groups = int(c.groups);
   s.seed = u64(c.seed);
   s.optimizer = optimizer_of(c);
+  s.skipping = skipping_of(c);
+  s.recompute = recompute_of(c);
   s.schedule = c.schedule == "gpipe" ? schedule_kind::gpipe : schedule_kind::one_f_one_b;
   s.scheduler = c.scheduler;
   s.codec = c.compressor;

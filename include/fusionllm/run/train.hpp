@@ -56,10 +56,11 @@ class single_run {
     const auto begin = std::chrono::steady_clock::now();
     buffers_.fill(data_, trainer_.steps(), 0, c_.batch);
     const step_result r = trainer_.step(buffers_.batch(c_.batch));
-    if (r.skipped) events_.on_message({severity::warning, "step " + std::to_string(r.step) + " was skipped: its gradient is not finite"});
+    if (r.skipped) events_.on_message({severity::warning, "step " + std::to_string(r.step) + " was skipped: " + r.reason});
     step_event e;
     e.step = r.step, e.steps = u64(c_.steps), e.loss = r.loss, e.learning_rate = r.learning_rate;
     e.gradient_norm = r.gradient_norm, e.tokens = u64(c_.batch * c_.time), e.seconds = seconds_since(begin);
+    e.skipped = r.skipped, e.reason = r.reason;
     events_.on_step(e);
   }
 

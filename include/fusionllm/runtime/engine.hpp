@@ -4,7 +4,7 @@
 //   tasks     forward and backward of every micro-batch, in the dispatcher's order
 //   chain     gradients of replicated stages run from replica to replica, each adding its groups in order
 //   totals    primary owners sum their parameters' uses; everyone sends the leader a summary
-//   verdict   the leader's answer: loss, norm, scale; primary owners update
+//   verdict   the leader's answer: loss, norm, scale, or that the step is skipped; primary owners update
 //   weights   copies of parameters arrive from their primary owners
 // The results are the same bits for every plan: what is summed where, and in which order, follows from the graph.
 #pragma once
@@ -57,6 +57,8 @@ struct engine_options {
   nanoseconds update_hold = 0;
   std::vector<std::string> names;    ///< of peers, for errors; empty: their numbers
   u32 epoch = 0;
+  skip_settings skipping;
+  loss_history history;              ///< of a run that goes on; only the leader needs it
 };
 
 class engine {
@@ -75,6 +77,7 @@ class engine {
         replica_(replica_index()),
         owners_(owners_of(g, plan_)),
         leader_(leader_of(g, plan_)),
+        rules_(parameter_rules(g, options_.optimizer.no_decay, options_.optimizer.freeze)),
         dispatcher_(program_, plan_, stage_, replica_),
         store_(g, plan_, options_.self, device.real, options_.seed),
         compute_(g_, plan_, program_, options_.self, device, options_.bounds, options_.seed, store_, options_.make_codec,
@@ -82,6 +85,9 @@ class engine {
     for (const auto& replicas : plan_.peers) members_.insert(members_.end(), replicas.begin(), replicas.end());
     summaries_.resize(members_.size());
     has_summary_.assign(members_.size(), 0);
+    flags frozen;
+    for (const auto& r : rules_) frozen.push_back(!r.updates);
+    compute_.leave_out(std::move(frozen));
   }
   ~engine() { queue_.drain(); }
   engine(const engine&) = delete;
@@ -142,6 +148,9 @@ class engine {
   u64 next_step() const { return step_; }
   /// After loading a checkpoint.
   void set_next_step(u64 step) { step_ = step; }
+  /// Of the steps so far, on the leader.
+  const loss_history& history() const { return options_.history; }
+  void set_history(const loss_history& h) { options_.history = h; }
   bool idle() const { return phase_ == phase::idle; }
   parameter_store& parameters() { return store_; }
   stage_compute& compute() { return compute_; }
@@ -180,7 +189,7 @@ class engine {
           if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << title(u64(members_[i])) << " for its summary";
     } else {
       for (const auto& x : store_.parameters())
-        if (!x.primary && !find(frame_kind::parameter, u32(x.parameter), 0)) {
+        if (!x.primary && updates(x.parameter) && !find(frame_kind::parameter, u32(x.parameter), 0)) {
           s << title(u64(owners_[std::size_t(x.parameter)].primary)) << " for new values of "
             << g_.params[std::size_t(x.parameter)].path.view();
           break;
@@ -273,6 +282,7 @@ class engine {
                              : o.stages[u] == stage_ && replica_ > 0 && int(h.source) == previous_replica();
       if (!due) unexpected(h, "a gradient");
     }
+    if (h.kind == frame_kind::gradient && is_poisoned(h)) return;
     check_length(h, parameter_bytes(int(h.edge)), parameter_bytes(int(h.edge)));
   }
   void check_length(const frame_header& h, u64 most, u64 least = 0) const {
@@ -447,30 +457,54 @@ class engine {
   void pump_chain() {
     if (replica_ > 0)
       for (const auto& u : store_.uses())
-        if (!find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false))) return;
+        if (updates(u.parameter) && !find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false))) return;
     additions_.clear();
     for (auto& u : store_.uses()) {
+      if (!updates(u.parameter)) continue;
       const i64 n = i64(g_.params[std::size_t(u.parameter)].count());
       if (replica_ > 0) {
         const stored_message* s = find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false));
-        additions_.push_back({u.groups[0], buffers_[s->buffer].data(), u.groups[0], n});
+        if (s->buffer >= 0) additions_.push_back({u.groups[0], buffers_[s->buffer].data(), u.groups[0], n});
+        else note_gradient(u.parameter, int(s->header.source));
       }
       for (std::size_t i = 1; i < u.groups.size(); ++i) additions_.push_back({u.groups[0], u.groups[0], u.groups[i], n});
     }
-    submit([this] { add_up(); }, 0, [this] { finish_chain(); });
+    submit([this] { add_groups(); }, 0, [this] { finish_chain(); });
+  }
+  bool updates(int parameter) const { return rules_[std::size_t(parameter)].updates; }
+  void note_gradient(int parameter, int peer) {
+    compute_.note({fault_kind::gradient, fault::no, u32(owners_[std::size_t(parameter)].uses.front().node), u32(parameter), u32(peer)});
+  }
+  bool finite(const std::byte* x, int parameter) {
+    return device_.vectors->finite(*device_.context, x, i64(g_.params[std::size_t(parameter)].count()));
+  }
+  /// Where the sum of a use goes.
+  int destination_of(const local_use& u) const {
+    return last_replica() ? owners_[std::size_t(u.parameter)].primary : replicas()[std::size_t(replica_) + 1];
+  }
+  // What is to be sent is searched first.
+  void add_groups() {
+    add_up();
+    poisoned_.clear();
+    for (const auto& u : store_.uses()) {
+      const bool bad = updates(u.parameter) && destination_of(u) != options_.self && !finite(u.groups[0], u.parameter);
+      if (bad) note_gradient(u.parameter, options_.self);
+      poisoned_.push_back(bad);
+    }
   }
   // On the device's thread: messages at hand are not looked at here, they may change.
   void add_up() {
     for (const addition& x : additions_) device_.vectors->add(*device_.context, x.out, x.a, x.b, x.n);
   }
   void finish_chain() {
-    for (auto& u : store_.uses()) {
+    for (std::size_t i = 0; i < store_.uses().size(); ++i) {
+      const local_use& u = store_.uses()[i];
+      if (!updates(u.parameter)) continue;
       if (replica_ > 0) drop(find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false)));
-      const int primary = owners_[std::size_t(u.parameter)].primary;
-      const int to = last_replica() ? primary : replicas()[std::size_t(replica_) + 1];
+      const int to = destination_of(u);
       if (to == options_.self) continue;
       const frame_header h = header(frame_kind::gradient, to, u32(u.parameter), gradient_slot(u.index, last_replica()));
-      send_copy(to, h, u.groups[0], parameter_bytes(u.parameter));
+      send_copy(to, h, u.groups[0], poisoned_[i] ? 0 : parameter_bytes(u.parameter));
     }
     phase_ = phase::totals;
   }
@@ -479,7 +513,7 @@ class engine {
   bool total_is_here(const parameter_owners& o, int use) const { return last_replica() && o.stages[std::size_t(use)] == stage_; }
   /// A peer whose total of some use has not come yet, -1 if all have.
   int missing_total(const local_parameter& x) const {
-    if (!x.primary) return -1;
+    if (!x.primary || !updates(x.parameter)) return -1;
     const parameter_owners& o = owners_[std::size_t(x.parameter)];
     for (std::size_t u = 0; u < o.uses.size(); ++u)
       if (!total_is_here(o, int(u)) && !find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)))
@@ -491,27 +525,42 @@ class engine {
       if (missing_total(x) >= 0) return;
     additions_.clear();
     for (auto& x : store_.parameters()) {
-      if (!x.primary) continue;
-      x.gradient = total_of(x, 0);
-      for (std::size_t u = 1; u < owners_[std::size_t(x.parameter)].uses.size(); ++u)
-        additions_.push_back({x.gradient, x.gradient, total_of(x, int(u)), i64(g_.params[std::size_t(x.parameter)].count())});
+      if (!x.primary || !updates(x.parameter)) continue;
+      x.gradient = nullptr;
+      for (std::size_t u = 0; u < owners_[std::size_t(x.parameter)].uses.size(); ++u) {
+        std::byte* const total = total_of(x, int(u));
+        if (!total) continue;
+        if (x.gradient) additions_.push_back({x.gradient, x.gradient, total, i64(g_.params[std::size_t(x.parameter)].count())});
+        else x.gradient = total;
+      }
     }
     submit([this] { add_uses(); }, 0, [this] { finish_totals(); });
   }
+  /// Null for one that was not finite.
   std::byte* total_of(const local_parameter& x, int use) {
     const parameter_owners& o = owners_[std::size_t(x.parameter)];
     if (total_is_here(o, use)) return store_.find_use(o.uses[std::size_t(use)])->groups[0];
-    return buffers_[find(frame_kind::gradient, u32(x.parameter), gradient_slot(use, true))->buffer].data();
+    const stored_message* s = find(frame_kind::gradient, u32(x.parameter), gradient_slot(use, true));
+    if (s->buffer >= 0) return buffers_[s->buffer].data();
+    note_gradient(x.parameter, int(s->header.source));
+    return nullptr;
   }
   void add_uses() {
     add_up();
     summary_.squares.clear();
     summary_.losses.clear();
     for (const auto& x : store_.parameters()) {
-      if (!x.primary || !g_.params[std::size_t(x.parameter)].trained()) continue;
+      if (!x.primary || !updates(x.parameter) || !x.gradient) continue;
       const i64 n = i64(g_.params[std::size_t(x.parameter)].count());
-      summary_.squares.push_back({u32(x.parameter), device_.vectors->sum_of_squares(*device_.context, x.gradient, n)});
+      if (!g_.params[std::size_t(x.parameter)].trained()) {
+        if (!finite(x.gradient, x.parameter)) note_gradient(x.parameter, options_.self);
+        continue;
+      }
+      const double squares = device_.vectors->sum_of_squares(*device_.context, x.gradient, n);
+      if (!std::isfinite(squares)) note_gradient(x.parameter, options_.self);
+      summary_.squares.push_back({u32(x.parameter), squares});
     }
+    summary_.first = compute_.first_fault();
     if (compute_.has_loss())
       for (int m : dispatcher_.micro_batches()) summary_.losses.push_back({u32(m), compute_.losses()[std::size_t(m)]});
   }
@@ -557,7 +606,7 @@ class engine {
     for (double x : squares_) squares += x;
     for (double x : losses_) verdict_.loss += x;
     verdict_.gradient_norm = std::sqrt(squares);
-    verdict_.skipped = !std::isfinite(verdict_.gradient_norm) || !std::isfinite(verdict_.loss);
+    skip_or_not();
     verdict_.gradient_scale = verdict_.skipped ? 0 : clip_scale(options_.optimizer, verdict_.gradient_norm);
     for (int to : members_) {
       if (to == options_.self) continue;
@@ -566,6 +615,17 @@ class engine {
       send_buffer(to, header(verdict_kind, to, 0, 0), b, step_verdict::bytes);
     }
     return true;
+  }
+
+  void skip_or_not() {
+    step_verdict& v = verdict_;
+    for (const auto& s : summaries_)
+      if (earlier(s.first, v.first)) v.first = s.first;
+    if (v.first || !std::isfinite(v.gradient_norm) || !std::isfinite(v.loss)) v.reason = skip_reason::not_finite;
+    else if (options_.history.is_spike(v.loss, options_.skipping.spike_factor)) v.reason = skip_reason::loss_spike;
+    if (v.reason == skip_reason::loss_spike) v.mean_loss = options_.history.mean();
+    v.skipped = v.reason != skip_reason::none;
+    options_.history.add(v.loss, v.skipped);
   }
 
   void pump_verdict() {
@@ -583,20 +643,24 @@ class engine {
     if (verdict_.skipped) return;
     const update_scalars s = scalars_at(options_.optimizer, step_, verdict_.gradient_scale);
     for (auto& x : store_.parameters()) {
-      if (!x.primary) continue;
+      if (!x.primary || !updates(x.parameter)) continue;
       const parameter_info& info = g_.params[std::size_t(x.parameter)];
+      const bool decays = rules_[std::size_t(x.parameter)].decays;
       const i64 n = i64(info.count());
       if (!info.trained())
         device_.vectors->decay(*device_.context, x.weight, x.gradient, n,
                                kept(info.momentum, filled(data_->rows, plan_.micro_batches)));
       else if (options_.optimizer.kind == optimizer_kind::adamw)
-        device_.vectors->adamw(*device_.context, x.weight, x.gradient, x.m, x.v, n, info.decays, s);
-      else device_.vectors->sgd(*device_.context, x.weight, x.gradient, x.m, n, info.decays, s);
+        device_.vectors->adamw(*device_.context, x.weight, x.gradient, x.m, x.v, n, decays, s);
+      else device_.vectors->sgd(*device_.context, x.weight, x.gradient, x.m, n, decays, s);
+      if (!finite(x.weight, x.parameter))
+        fail(errc::numeric, "the update of step ", step_, " leaves an infinity or NaN in ", info.path.view(),
+             ": lower learning_rate and go on from the last checkpoint");
     }
   }
   void finish_update() {
     for (auto& x : store_.parameters()) {
-      if (!x.primary) continue;
+      if (!x.primary || !updates(x.parameter)) continue;
       const parameter_owners& o = owners_[std::size_t(x.parameter)];
       for (std::size_t u = 0; u < o.uses.size(); ++u)
         if (!total_is_here(o, int(u))) drop(find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)));
@@ -612,18 +676,18 @@ class engine {
     bool any = false;
     if (!verdict_.skipped)
       for (const auto& x : store_.parameters()) {
-        if (x.primary) continue;
+        if (x.primary || !updates(x.parameter)) continue;
         any = true;
         if (!find(frame_kind::parameter, u32(x.parameter), 0)) return;
       }
     if (!any) return finish_step();
     copies_.clear();
     for (auto& x : store_.parameters())
-      if (!x.primary)
+      if (!x.primary && updates(x.parameter))
         copies_.push_back({x.weight, bytes_of(*find(frame_kind::parameter, u32(x.parameter), 0))});
     submit([this] { for (const auto& [to, from] : copies_) std::memcpy(to, from.data(), from.size()); }, 0, [this] {
       for (const auto& x : store_.parameters())
-        if (!x.primary) drop(find(frame_kind::parameter, u32(x.parameter), 0));
+        if (!x.primary && updates(x.parameter)) drop(find(frame_kind::parameter, u32(x.parameter), 0));
       finish_step();
     });
   }
@@ -653,6 +717,7 @@ class engine {
   int stage_, replica_;
   std::vector<parameter_owners> owners_;
   int leader_;
+  std::vector<parameter_rule> rules_;
   dispatcher dispatcher_;
   parameter_store store_;
   stage_compute compute_;
@@ -679,6 +744,7 @@ class engine {
     i64 n;
   };
   std::vector<addition> additions_;
+  flags poisoned_;  ///< by use of a parameter: its gradient is not finite, and is not sent
   std::vector<std::pair<std::byte*, const_byte_span>> copies_;
   step_summary summary_;
   step_verdict verdict_;

@@ -6,6 +6,8 @@
 
 #include "../core/bytes.hpp"
 #include "../transport/frame.hpp"
+#include "fault.hpp"
+#include "skipping.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -13,6 +15,10 @@ namespace fusionllm::inline v0 {
 inline constexpr frame_kind summary_kind{u16(frame_kind::custom)};
 /// From the leader: how everyone updates.
 inline constexpr frame_kind verdict_kind{u16(frame_kind::custom) + 1};
+
+/// A frame of a tensor or a gradient without payload: what was to be sent is not finite. The receiver takes zeros, its
+/// summary says so, and the step will be skipped.
+constexpr bool is_poisoned(const frame_header& h) { return h.total_length == 0; }
 
 /// A `gradient` frame has the parameter in `edge` and this in `micro_batch`.
 constexpr u32 gradient_slot(int use, bool total) { return u32(use) * 2 + total; }
@@ -27,14 +33,16 @@ struct summand {
 struct step_summary {
   std::vector<summand> squares;  ///< by parameter
   std::vector<summand> losses;   ///< by micro-batch
+  fault first;                   ///< of those that this peer knows of
 
-  static constexpr std::size_t bytes(std::size_t values) { return 8 + 12 * values; }
+  static constexpr std::size_t bytes(std::size_t values) { return 8 + fault::bytes + 12 * values; }
   void encode(std::vector<std::byte>& out) const {
     out.resize(bytes(squares.size() + losses.size()));
     std::byte* p = out.data();
     store_little(p, u32(squares.size()));
     store_little(p + 4, u32(losses.size()));
-    p += 8;
+    first.encode(p + 8);
+    p += bytes(0);
     for (const auto* list : {&squares, &losses})
       for (const summand& s : *list) {
         store_little(p, s.index);
@@ -44,16 +52,17 @@ struct step_summary {
   }
   /// Errors: protocol, for bytes that are not a summary.
   static void check(std::span<const std::byte> in) {
-    if (in.size() < 8) fail(errc::protocol, "a step summary has ", in.size(), " bytes, expected 8 or more");
+    if (in.size() < bytes(0)) fail(errc::protocol, "a step summary has ", in.size(), " bytes, expected ", bytes(0), " or more");
     const u64 n = load_little<u32>(in.data()), m = load_little<u32>(in.data() + 4);
-    if (in.size() != 8 + 12 * (n + m))
-      fail(errc::protocol, "a step summary of ", n, " + ", m, " values has ", in.size(), " bytes, expected ", 8 + 12 * (n + m));
+    if (in.size() != bytes(n + m))
+      fail(errc::protocol, "a step summary of ", n, " + ", m, " values has ", in.size(), " bytes, expected ", bytes(n + m));
   }
   /// Errors: protocol.
   void decode(std::span<const std::byte> in) {
     check(in);
     const u64 n = load_little<u32>(in.data()), m = load_little<u32>(in.data() + 4);
-    const std::byte* p = in.data() + 8;
+    first = fault::decode(in.data() + 8);
+    const std::byte* p = in.data() + bytes(0);
     for (auto [list, count] : {std::pair{&squares, n}, std::pair{&losses, m}}) {
       list->clear();
       for (u64 i = 0; i < count; ++i, p += 12)
@@ -66,23 +75,51 @@ struct step_verdict {
   double loss = 0;             ///< of the whole batch, in nats or what the loss is
   double gradient_norm = 0;    ///< of all parameters together, before clipping
   double gradient_scale = 1;   ///< to apply
-  bool skipped = false;        ///< the gradient was not finite: nobody updates
+  bool skipped = false;        ///< nobody updates
+  skip_reason reason = skip_reason::none;
+  double mean_loss = 0;        ///< of the last accepted steps, where it was a spike
+  fault first;                 ///< where it was not finite
 
-  static constexpr std::size_t bytes = 32;
+  static constexpr std::size_t bytes = 40 + fault::bytes;
   void encode(std::vector<std::byte>& out) const {
     out.resize(bytes);
     store_little(out.data(), std::bit_cast<u64>(loss));
     store_little(out.data() + 8, std::bit_cast<u64>(gradient_norm));
     store_little(out.data() + 16, std::bit_cast<u64>(gradient_scale));
-    store_little(out.data() + 24, u64(skipped));
+    store_little(out.data() + 24, u32(skipped));
+    store_little(out.data() + 28, u32(reason));
+    store_little(out.data() + 32, std::bit_cast<u64>(mean_loss));
+    first.encode(out.data() + 40);
   }
   void decode(std::span<const std::byte> in) {
     if (in.size() != bytes) fail(errc::protocol, "a step verdict has ", in.size(), " bytes, expected ", bytes);
     loss = std::bit_cast<double>(load_little<u64>(in.data()));
     gradient_norm = std::bit_cast<double>(load_little<u64>(in.data() + 8));
     gradient_scale = std::bit_cast<double>(load_little<u64>(in.data() + 16));
-    skipped = load_little<u64>(in.data() + 24) != 0;
+    skipped = load_little<u32>(in.data() + 24) != 0;
+    const u32 why = load_little<u32>(in.data() + 28);
+    reason = why <= u32(skip_reason::loss_spike) ? skip_reason(why) : skip_reason::not_finite;
+    mean_loss = std::bit_cast<double>(load_little<u64>(in.data() + 32));
+    first = fault::decode(in.data() + 40);
   }
 };
+
+/// What ends a run in which too many steps were skipped, `step` (counted from 1) being the last.
+inline error diverged(u64 step, const loss_history& h, const std::string& reason) {
+  return error(errc::diverged, std::to_string(h.skipped_in_row()) + " steps in a row were skipped, the last of them step " +
+                                   std::to_string(step) + " because " + reason +
+                                   ": go on from the last checkpoint with a lower learning_rate, or raise max_skipped");
+}
+
+/// Why a step was skipped, as the end of a sentence; empty if it was not.
+inline std::string reason_of(const step_verdict& v, const graph_view& g, const plan& p, const std::vector<std::string>& names = {}) {
+  std::ostringstream s;
+  s.precision(6);
+  if (!v.skipped) return "";
+  if (v.reason == skip_reason::loss_spike) s << "its loss " << v.loss << " is a spike, the mean of the steps before is " << v.mean_loss;
+  else if (v.first) s << describe(v.first, g, p, names) << " is not finite";
+  else s << "its loss or the norm of its gradient is not finite";
+  return std::move(s).str();
+}
 
 }  // namespace fusionllm::inline v0

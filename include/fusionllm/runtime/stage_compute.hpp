@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a peer computes: one task of one micro-batch at a time, on the device's thread. Frames of received edges are
-// decoded into the arena, nodes run in order, frames of sent edges are encoded. Nothing is allocated once buffers have
-// their size.
+// decoded into the arena, nodes run in order, frames of sent edges are encoded. Every output and cotangent is searched for
+// infinities and NaNs: a tensor that has one is not sent, the frame is empty, and whoever gets it goes on with zeros, so
+// that nobody waits while the step is given up. Nothing is allocated once buffers have their size.
 #pragma once
 
 #include <functional>
 
 #include "../compress/codec.hpp"
+#include "fault.hpp"
 #include "micro_batches.hpp"
 #include "parameter_store.hpp"
 #include "stage_layout.hpp"
@@ -58,13 +60,21 @@ class stage_compute {
     loss_scale_ = loss_scale;
     clear_gradients_ = true;
     std::fill(losses_.begin(), losses_.end(), 0.0);
+    first_fault_ = {};
+  }
+  /// Parameters whose gradients nobody wants, by number.
+  void leave_out(flags frozen) { frozen_ = std::move(frozen); }
+  /// The first fault of the step that this peer knows of.
+  const fault& first_fault() const { return first_fault_; }
+  void note(const fault& f) {
+    if (earlier(f, first_fault_)) first_fault_ = f;
   }
 
   /// Edges that `t` has to decode: it is the first of its stage's tasks that needs them.
   const std::vector<int>& fresh_receives(int t) const { return fresh_[std::size_t(t)]; }
 
   /// Runs a task of micro-batch `ref.micro_batch`, the `position`th of this peer. `in`: frames of fresh_receives, in
-  /// order; `out`: where the frames of the task's sends go, in order. Errors: numeric, protocol.
+  /// order; `out`: where the frames of the task's sends go, in order. Errors: protocol.
   void run(task_ref ref, int position, std::span<const const_byte_span> in, std::span<std::vector<std::byte>* const> out) {
     if (clear_gradients_) zero_gradients();
     const task& t = prog_.tasks[std::size_t(ref.task)];
@@ -75,7 +85,7 @@ class stage_compute {
     first_row_ = rows.begin;
     for (std::size_t i = 0; i < in.size(); ++i) decode(fresh_[std::size_t(ref.task)][i], in[i]);
     if (sizes_.batch > 0)
-      for (int n : t.nodes) t.backward ? backward(n) : forward(n);
+      in_order(t, [&](int n) { forward_again(n); }, [&](int n) { t.backward ? backward(n) : forward(n); });
     for (std::size_t i = 0; i < out.size(); ++i) encode(t.sends[i], *out[i]);
   }
 
@@ -140,7 +150,12 @@ class stage_compute {
     return {base ? base + u64(first_row_) * row : nullptr, g_.nodes[std::size_t(node)].out.resolve(sizes_), type_of(node)};
   }
 
-  kernel_args arguments(int n) const {
+  // Where backward finds a value, which a node that runs again has made a second time.
+  tensor_ref kept_output(int node) const {
+    return layout_.again[std::size_t(node)] ? tensor(layout_.index.output_again(node), node) : output(node);
+  }
+
+  kernel_args arguments(int n, int saved) const {
     const node& o = g_.nodes[std::size_t(n)];
     kernel_args a;
     a.op = &o;
@@ -148,7 +163,7 @@ class stage_compute {
     for (std::size_t k = 0; k < max_params; ++k)
       if (o.params[k] >= 0)
         a.param[k] = {store_.find(o.params[k])->weight, g_.params[std::size_t(o.params[k])].dims, device_.real};
-    a.saved = at(layout_.index.saved(n));
+    a.saved = at(saved);
     a.workspace = arena_.data() + layout_.scratch_bytes;
     a.key = {seed_, data_->step, u32(micro_batch_), u32(o.traced_id)};
     a.loss_scale = loss_scale_;
@@ -157,34 +172,56 @@ class stage_compute {
 
   void forward(int n) {
     const node& o = g_.nodes[std::size_t(n)];
-    kernel_args a = arguments(n);
+    kernel_args a = arguments(n, layout_.index.saved(n));
     for (std::size_t k = 0; k < max_inputs; ++k)
       if (o.in[k] >= 0) a.in[k] = output(o.in[k]);
     a.out = output(n);
     device_.kernels[std::size_t(n)]->forward(*device_.context, a);
+    if (observer_) observer_(n, micro_batch_, false, a.out);
+    search(n == g_.loss ? fault_kind::loss : fault_kind::activation, n, a.out);
     if (n == g_.loss)
       losses_[std::size_t(micro_batch_)] = device_.real == dtype::f64 ? *a.out.as<double>() : double(*a.out.as<float>());
-    if (observer_) observer_(n, micro_batch_, false, a.out);
   }
+  void forward_again(int n) {
+    const node& o = g_.nodes[std::size_t(n)];
+    kernel_args a = arguments(n, layout_.index.saved_again(n));
+    for (std::size_t k = 0; k < max_inputs; ++k)
+      if (o.in[k] >= 0) a.in[k] = kept_output(o.in[k]);
+    a.out = kept_output(n);
+    device_.kernels[std::size_t(n)]->forward(*device_.context, a);
+  }
+
+  void search(fault_kind kind, int n, const tensor_ref& x) {
+    if (x.type == device_.real && !device_.vectors->finite(*device_.context, x.data, x.count())) note(kind, n, p_.peer_of(stage_, micro_batch_));
+  }
+  void note(fault_kind kind, int n, int peer) { note(fault{kind, u32(micro_batch_), u32(n), fault::no, u32(peer)}); }
 
   void backward(int n) {
     const node& o = g_.nodes[std::size_t(n)];
-    kernel_args a = arguments(n);
+    kernel_args a = arguments(n, layout_.kept_saved(n));
     for (std::size_t k = 0; k < max_inputs; ++k)
-      if (o.in[k] >= 0 && (o.op->saves_inputs >> k & 1)) a.in[k] = output(o.in[k]);
-    if (o.op->saves_output) a.out = output(n);
+      if (o.in[k] >= 0 && (o.op->saves_inputs >> k & 1)) a.in[k] = kept_output(o.in[k]);
+    if (o.op->saves_output) a.out = kept_output(n);
     if (!prog_.uses[std::size_t(n)].empty()) a.d_out = tensor(layout_.index.partial(n, 0), n);
     if (observer_ && a.d_out) observer_(n, micro_batch_, true, a.d_out);
+    if (a.d_out) search(fault_kind::cotangent, n, a.d_out);
     backward_inputs(n, a);
     const kernel_table& k = *device_.kernels[std::size_t(n)];
-    if (!k.backward_weight || o.param_count() == 0) return;
+    if (!k.backward_weight || o.param_count() == 0 || all_frozen(o)) return;
     a.statistic_share = statistic_share(o);
     const int group = p_.group_of(micro_batch_) - first_group_;
     for (std::size_t i = 0; i < max_params; ++i)
-      if (o.params[i] >= 0)
+      if (o.params[i] >= 0 && !is_frozen(o.params[i]))
         a.d_param[i] = {store_.find_use({n, int(i)})->groups[std::size_t(group)],
                         g_.params[std::size_t(o.params[i])].dims, device_.real};
     k.backward_weight(*device_.context, a);
+  }
+
+  bool is_frozen(int parameter) const { return !frozen_.empty() && frozen_[std::size_t(parameter)]; }
+  bool all_frozen(const node& o) const {
+    for (int p : o.params)
+      if (p >= 0 && !is_frozen(p)) return false;
+    return true;
   }
 
   // What is left at the end of the step of this micro-batch's value; the statistics of a node have one momentum.
@@ -241,6 +278,11 @@ class stage_compute {
   void decode(int id, const_byte_span frame) {
     const edge& e = prog_.edges[std::size_t(id)];
     const tensor_ref x = tensor_of(e);
+    if (frame.empty()) {
+      device_.vectors->zero(*device_.context, x.data, x.count());
+      if (e.kind == edge_kind::activation) mask_of(id).keep_all(x.dims.rows(), x.dims.last());
+      return note(fault_of(e), e.node, p_.peer_of(e.from, micro_batch_));
+    }
     try {
       codecs_[std::size_t(id)]->decode(frame, tensor_out{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e),
                                        e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
@@ -248,6 +290,7 @@ class stage_compute {
       explain(e, "received from peer ", p_.peer_of(e.from, micro_batch_), why);
     }
   }
+  static fault_kind fault_of(const edge& e) { return e.kind == edge_kind::activation ? fault_kind::activation : fault_kind::cotangent; }
   [[noreturn]] void explain(const edge& e, const char* how, int peer, const error& why) const {
     const node& o = g_.nodes[std::size_t(e.node)];
     fail(why.code(), "the ", e.kind == edge_kind::activation ? "output" : "cotangent", " of node ", e.node, " (", o.scope.view(), ' ',
@@ -260,8 +303,17 @@ class stage_compute {
       codecs_[std::size_t(id)]->encode(tensor_in{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e), frame,
                                        e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
     } catch (const error& why) {
+      if (why.code() == errc::numeric) return poison(id, x, frame);
       explain(e, "to be sent to peer ", p_.peer_of(e.to, micro_batch_), why);
     }
+  }
+
+  // Every codec searches what it encodes, so that this also finds what is finite and does not fit the wire.
+  void poison(int id, const tensor_ref& x, std::vector<std::byte>& frame) {
+    const edge& e = prog_.edges[std::size_t(id)];
+    frame.clear();
+    if (e.kind == edge_kind::activation) mask_of(id).keep_all(x.dims.rows(), x.dims.last());
+    note(fault_of(e), e.node, p_.peer_of(e.from, micro_batch_));
   }
 
   const graph_view& g_;
@@ -279,6 +331,8 @@ class stage_compute {
   std::vector<mask> masks_;                     ///< by (activation edge, slot)
   std::vector<std::vector<int>> fresh_;         ///< by task
   value_observer observer_;
+  flags frozen_;
+  fault first_fault_;
 
   const step_data* data_ = nullptr;
   double loss_scale_ = 1;

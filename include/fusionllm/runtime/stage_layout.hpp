@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where each value of a stage lies in a peer's arena. Values that live within one task share one scratch region; the
 // others lie in a slot, of which there are as many as micro-batches in flight. Instants count what the stage does for
-// one micro-batch: for every task its begin (receiving), its nodes, its end (sending).
+// one micro-batch: for every task its begin (receiving), its nodes, its end (sending). What is dropped after forward and
+// made again in backward has a second place, which is scratch where one task makes and uses it.
 #pragma once
 
 #include "../graph/cost.hpp"
@@ -11,7 +12,8 @@
 
 namespace fusionllm::inline v0 {
 
-/// Indices of values: outputs of nodes, then partial sums of cotangents (node, use), then saved values of nodes.
+/// Indices of values: outputs of nodes, then partial sums of cotangents (node, use), then saved values of nodes, then
+/// outputs and saved values of nodes that run again in backward.
 class value_index {
  public:
   value_index() = default;
@@ -22,11 +24,13 @@ class value_index {
       next += int(u.size());
     }
     first_saved_ = next;
-    count_ = next + nodes_;
+    count_ = next + 3 * nodes_;
   }
   int output(int node) const { return node; }
   int partial(int node, int use) const { return first_partial_[std::size_t(node)] + use; }
   int saved(int node) const { return first_saved_ + node; }
+  int output_again(int node) const { return first_saved_ + nodes_ + node; }
+  int saved_again(int node) const { return first_saved_ + 2 * nodes_ + node; }
   int count() const { return count_; }
 
  private:
@@ -43,9 +47,14 @@ struct value_place {
 struct stage_layout {
   value_index index;
   std::vector<value_place> places;
+  flags again;          ///< nodes of the stage that run again in backward
   u64 slot_bytes = 0;
   u64 scratch_bytes = 0;
   u64 workspace_bytes = 0;
+
+  /// Where backward finds the output of a node, and its saved values.
+  int kept_output(int node) const { return again[std::size_t(node)] ? index.output_again(node) : index.output(node); }
+  int kept_saved(int node) const { return again[std::size_t(node)] ? index.saved_again(node) : index.saved(node); }
 };
 
 namespace detail {
@@ -78,12 +87,14 @@ class layout_builder {
   u64 bytes(int node) const { return output_bytes(g_, node, bounds_, real_); }
 
   void number_instants() {
-    at_.assign(g_.nodes.size(), {-1, -1});
+    at_.assign(g_.nodes.size(), {-1, -1, -1});
+    layout_.again.assign(g_.nodes.size(), u8(0));
     int now = 0;
     for (int t : prog_.tasks_of_stage[std::size_t(stage_)]) {
       const task& x = prog_.tasks[std::size_t(t)];
       begins_.push_back(now++);
-      for (int n : x.nodes) at_[std::size_t(n)][x.backward] = now++;
+      in_order(x, [&](int n) { at_[std::size_t(n)][2] = now++, layout_.again[std::size_t(n)] = 1; },
+               [&](int n) { at_[std::size_t(n)][x.backward] = now++; });
       ends_.push_back(now++);
     }
     task_position_.assign(prog_.tasks.size(), -1);
@@ -128,21 +139,32 @@ class layout_builder {
     if (k && k->workspace_bytes) layout_.workspace_bytes = (std::max)(layout_.workspace_bytes, k->workspace_bytes(g_.view(n, bounds_)));
   }
 
+  // A node runs forward a second time, into its second place.
+  void rerun_node(int n) {
+    const node& o = g_.nodes[std::size_t(n)];
+    const int now = at_[std::size_t(n)][2];
+    touch(layout_.index.output_again(n), bytes(n), now);
+    if (const u64 saved = cost_of(g_, n, bounds_, real_).saved_bytes) touch(layout_.index.saved_again(n), saved, now);
+    for (int in : o.in)
+      if (in >= 0 && !g_.nodes[std::size_t(in)].op->placeholder) touch(layout_.kept_output(in), bytes(in), now);
+  }
+
   void backward_task(const task& t, int id) {
     touch_edges(t, id);
+    for (const rerun& r : t.reruns) rerun_node(r.node);
     for (int n : t.nodes) {
       const node& o = g_.nodes[std::size_t(n)];
       const int now = instant_of(n, true);
       const auto& own = prog_.uses[std::size_t(n)];
       if (!own.empty()) touch(layout_.index.partial(n, 0), bytes(n), now);
-      if (o.op->saves_output) touch(layout_.index.output(n), bytes(n), now);
+      if (o.op->saves_output) touch(layout_.kept_output(n), bytes(n), now);
       const u64 saved = cost_of(g_, n, bounds_, real_).saved_bytes;
-      if (saved) touch(layout_.index.saved(n), saved, now);
+      if (saved) touch(layout_.kept_saved(n), saved, now);
       for (int k = 0; k < max_inputs; ++k) {
         const int in = o.in[std::size_t(k)];
         if (in < 0) continue;
         if ((o.op->saves_inputs >> k & 1) && !g_.nodes[std::size_t(in)].op->placeholder)
-          touch(layout_.index.output(in), bytes(in), now);
+          touch(layout_.kept_output(in), bytes(in), now);
         const auto& theirs = prog_.uses[std::size_t(in)];
         const int u = use_index(theirs, n, k);
         if (u < 0) continue;
@@ -160,8 +182,10 @@ class layout_builder {
     }
     for (int t : prog_.tasks_of_stage[std::size_t(stage_)]) {
       if (prog_.tasks[std::size_t(t)].backward) continue;
-      for (int n : prog_.tasks[std::size_t(t)].nodes) alias_in_place(n);
+      for (int n : prog_.tasks[std::size_t(t)].nodes) alias_in_place(n, layout_.index.output(n), false);
     }
+    for (int t : prog_.tasks_of_stage[std::size_t(stage_)])
+      for (const rerun& r : prog_.tasks[std::size_t(t)].reruns) alias_in_place(r.node, layout_.index.output_again(r.node), true);
   }
 
   void alias_backward(int n) {
@@ -175,18 +199,18 @@ class layout_builder {
       if ((o.op->passes_cotangent >> k & 1) && !prog_.uses[std::size_t(n)].empty())
         merge(layout_.index.partial(in, u), layout_.index.partial(n, 0));
       else if (k == 0 && o.op->reuses_input && u == 0 && local(in, false) &&
-               values_[std::size_t(layout_.index.output(in))].last == instant_of(n, true))
-        merge(layout_.index.partial(in, u), layout_.index.output(in));
+               values_[std::size_t(layout_.kept_output(in))].last == instant_of(n, true))
+        merge(layout_.index.partial(in, u), layout_.kept_output(in));
     }
   }
 
-  void alias_in_place(int n) {
+  void alias_in_place(int n, int value, bool again) {
     const node& o = g_.nodes[std::size_t(n)];
     const int in = o.in[0];
     if (!o.op->in_place || in < 0 || g_.nodes[std::size_t(in)].op->placeholder) return;
     if (o.in[1] == in || bytes(in) != bytes(n)) return;
-    const int root = find(layout_.index.output(in));
-    if (values_[std::size_t(root)].last == instant_of(n, false)) merge(layout_.index.output(n), root);
+    const int root = find(again ? layout_.kept_output(in) : layout_.index.output(in));
+    if (values_[std::size_t(root)].last == at_[std::size_t(n)][again ? 2 : 0]) merge(value, root);
   }
 
   int find(int v) const {
@@ -235,7 +259,7 @@ class layout_builder {
   u64 real_;
   stage_layout layout_;
   std::vector<packed_value> values_;
-  std::vector<std::array<int, 2>> at_;  ///< node: instants of its forward and backward, -1 if elsewhere
+  std::vector<std::array<int, 3>> at_;  ///< node: instants of forward, backward, second forward; -1: none here
   std::vector<int> begins_, ends_, task_position_;
 };
 

@@ -3,8 +3,10 @@
 // Every function gives the same bits for every number of threads.
 #pragma once
 
+#include <atomic>
 #include <cstring>
 
+#include "../compress/element.hpp"
 #include "../device/adamw.hpp"
 #include "../device/kernel.hpp"
 #include "../device/sum_of_squares.hpp"
@@ -28,6 +30,7 @@ struct vector_functions {
   void (*adamw)(device_context&, void* w, const void* g, void* m, void* v, i64 n, bool decays, const update_scalars&);
   void (*sgd)(device_context&, void* w, const void* g, void* m, i64 n, bool decays, const update_scalars&);
   void (*decay)(device_context&, void* w, const void* g, i64 n, double kept);  ///< w = kept w + g
+  bool (*finite)(device_context&, const void* x, i64 n);                         ///< no infinity, no NaN
 };
 
 /// On host memory: a device's own loops where its context has overloads of device/adamw.hpp and
@@ -83,11 +86,18 @@ struct host_vectors {
       for (i64 i = begin; i < end; ++i) w[i] = T(kept) * w[i] + g[i];
     });
   }
+  static bool finite(device_context& c, const void* x, i64 n) {
+    std::atomic<bool> good = true;
+    split(c, n, [&](i64 begin, i64 end) {
+      if (detail::first_non_finite_element(static_cast<const T*>(x) + begin, dtype_of<T>, end - begin) >= 0) good = false;
+    });
+    return good;
+  }
 };
 
 template <class Device>
 inline constexpr vector_functions vector_functions_of{&host_vectors<Device>::zero, &host_vectors<Device>::add,
                                                       &host_vectors<Device>::sum_of_squares, &host_vectors<Device>::adamw,
-                                                      &host_vectors<Device>::sgd, &host_vectors<Device>::decay};
+                                                      &host_vectors<Device>::sgd, &host_vectors<Device>::decay, &host_vectors<Device>::finite};
 
 }  // namespace fusionllm::inline v0

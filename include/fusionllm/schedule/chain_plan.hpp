@@ -26,6 +26,7 @@ inline void complete(const planning_problem& problem, plan& p) {
   p.micro_batches = problem.micro_batches;
   p.groups = problem.groups;
   p.schedule = problem.schedule;
+  p.recompute = problem.recompute;
   p.codecs.clear();
   if (p.stages() == 1) return;
   for (const edge& e : compile(g, p).edges)

@@ -17,6 +17,16 @@ enum class schedule_kind : u8 { gpipe, one_f_one_b };
 
 constexpr const char* name_of(schedule_kind k) { return k == schedule_kind::gpipe ? "gpipe" : "1f1b"; }
 
+/// What is computed again in backward instead of kept (schedule/recompute.hpp). It changes time and memory, never results.
+enum class recompute_policy : u8 {
+  none,
+  block,     ///< everything inside a block but what leaves it
+  selective  ///< what costs little for the memory that it takes
+};
+constexpr const char* name_of(recompute_policy p) {
+  return p == recompute_policy::block ? "block" : p == recompute_policy::selective ? "selective" : "none";
+}
+
 /// How tensors travel over one directed link: a compressor's name and its ratio.
 struct link_codec {
   int from = -1;
@@ -32,6 +42,7 @@ struct plan {
   int micro_batches = 1;                 ///< in one step
   int groups = 1;                        ///< of consecutive micro-batches; gradients are summed within, then across
   schedule_kind schedule = schedule_kind::one_f_one_b;
+  recompute_policy recompute = recompute_policy::none;
   std::vector<link_codec> codecs;        ///< links that are not listed carry raw tensors
   nanoseconds predicted_step = 0;        ///< by the simulator; 0: not simulated
   std::vector<std::string> notes;        ///< what the scheduler has to say, e.g. that one device would be faster

@@ -20,6 +20,7 @@ struct planning_problem {
   int micro_batches = 1;              ///< in a step
   int groups = 1;                     ///< replicas of a stage take whole groups
   schedule_kind schedule = schedule_kind::one_f_one_b;
+  recompute_policy recompute = recompute_policy::none;
   std::string codec = "none";         ///< of every link that is not listed in `codecs`
   double ratio = 1;
   std::vector<link_codec> codecs;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A planning problem's numbers, computed once and read by every candidate plan: what each operator costs on each peer,
-// what each cut of the topological order carries, what each operator keeps for backward. A position p of the order is
+// what each cut of the topological order carries, what each operator keeps for backward. What recomputation runs again
+// counts as backward of the node that runs again. A position p of the order is
 // the cut before its p-th operator; model inputs are not placed and have no position.
 #pragma once
 
-#include "../graph/live_range.hpp"
 #include "problem.hpp"
+#include "recompute.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -28,7 +29,7 @@ class step_profile {
         const std::string_view kind = g.nodes[std::size_t(i)].op->name;
         time_[at] = p.costs->compute(peer, kind, direction::forward, cost_[std::size_t(i)]);
         if (wanted_[std::size_t(i)])
-          time_[at + 1] = p.costs->compute(peer, kind, direction::backward, cost_[std::size_t(i)]);
+          time_[at + 1] = plus(p.costs->compute(peer, kind, direction::backward, cost_[std::size_t(i)]), reruns_[std::size_t(i)] ? time_[at] : 0);
       }
     find_crossings();
   }
@@ -49,10 +50,14 @@ class step_profile {
 
   /// Bytes that a node leaves on its peer from forward to backward of one micro-batch.
   u64 kept_bytes(int node) const {
-    if (!wanted_[std::size_t(node)]) return 0;
+    if (!wanted_[std::size_t(node)] || dropped_[std::size_t(node)]) return 0;
     return cost(node).saved_bytes + (kept_[std::size_t(node)] ? cost(node).output_bytes : 0);
   }
   bool kept(int node) const { return kept_[std::size_t(node)]; }
+  /// Bytes that a node that runs again in backward holds until its consumers have gone backward; 0 for the others.
+  u64 rerun_bytes(int node) const {
+    return reruns_[std::size_t(node)] ? cost(node).output_bytes + cost(node).saved_bytes : 0;
+  }
 
   /// Nodes whose values cross the cut at position p of a chain.
   const std::vector<int>& crossing(int p) const { return crossing_[std::size_t(p)]; }
@@ -74,7 +79,7 @@ class step_profile {
   }
 
  private:
-  // As `kept_for_backward` says, for all nodes at once.
+  // As `kept_for_backward` says, for all nodes at once, and what nodes that run again read.
   void keep_outputs() {
     const graph_view& g = graph();
     kept_.assign(g.nodes.size(), u8(0));
@@ -85,6 +90,15 @@ class step_profile {
       for (std::size_t k = 0; k < max_inputs; ++k)
         if (n.in[k] >= 0 && (n.op->saves_inputs >> k & 1)) kept_[std::size_t(n.in[k])] = 1;
     }
+    dropped_ = dropped_nodes(g, problem_->recompute);
+    reruns_.assign(g.nodes.size(), u8(0));
+    if (problem_->recompute == recompute_policy::none) return;
+    rerun_finder finder(g, dropped_);
+    for (int i = g.size() - 1; i >= 0; --i)
+      if (wanted_[std::size_t(i)]) finder.before(i, [](int) { return true; }, [&](int v) { reruns_[std::size_t(v)] = 1; });
+    for (std::size_t i = 0; i < g.nodes.size(); ++i)
+      for (int in : g.nodes[i].in)
+        if (reruns_[i] && in >= 0) kept_[std::size_t(in)] = 1;
   }
 
   void find_crossings() {
@@ -103,7 +117,7 @@ class step_profile {
   const planning_problem* problem_;
   std::vector<int> order_;
   std::vector<node_cost> cost_;
-  flags wanted_, kept_;
+  flags wanted_, kept_, dropped_, reruns_;
   std::vector<nanoseconds> time_;  ///< [peer][node][forward, backward]
   std::vector<std::vector<int>> crossing_;
 };

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "plan.hpp"
+#include "recompute.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -25,6 +25,12 @@ struct edge {
                         ///< direction, whose mask its compressor shares; -1 if there is none
 };
 
+/// A node of which backward needs what forward dropped.
+struct rerun {
+  int node = -1;
+  int before = 0;  ///< it runs forward again just before the backward of this place of the task's nodes
+};
+
 struct task {
   int stage = -1;
   bool backward = false;
@@ -32,7 +38,18 @@ struct task {
   std::vector<int> nodes;     ///< in the order of execution: ascending forward, descending backward
   std::vector<int> receives;  ///< edges that must have arrived
   std::vector<int> sends;     ///< edges that it fills
+  std::vector<rerun> reruns{};  ///< of a backward task, in the order of execution
 };
+
+/// Calls rerun(node) and run(node) for what a task does, in order.
+template <class Rerun, class Run>
+void in_order(const task& t, Rerun&& again, Run&& run) {
+  std::size_t next = 0;
+  for (int i = 0; i < int(t.nodes.size()); ++i) {
+    for (; next < t.reruns.size() && t.reruns[next].before == i; ++next) again(t.reruns[next].node);
+    run(t.nodes[std::size_t(i)]);
+  }
+}
 
 struct program {
   std::vector<edge> edges;
@@ -82,6 +99,7 @@ class program_builder {
       if (r_.wanted[std::size_t(i)]) backward_node(i, back);
     link_masks();
     order_tasks();
+    if (p_.recompute != recompute_policy::none) add_reruns();
     return std::move(r_);
   }
 
@@ -91,7 +109,7 @@ class program_builder {
   task& task_at(int s, bool backward, int depth) {
     for (auto& t : r_.tasks)
       if (t.stage == s && t.backward == backward && t.depth == depth) return t;
-    r_.tasks.push_back({s, backward, depth, {}, {}, {}});
+    r_.tasks.push_back({s, backward, depth, {}, {}, {}, {}});
     return r_.tasks.back();
   }
 
@@ -164,6 +182,15 @@ class program_builder {
     });
     r_.tasks_of_stage.resize(std::size_t(p_.stages()));
     for (std::size_t t = 0; t < r_.tasks.size(); ++t) r_.tasks_of_stage[std::size_t(r_.tasks[t].stage)].push_back(int(t));
+  }
+
+  void add_reruns() {
+    const flags dropped = dropped_nodes(g_, p_.recompute);
+    rerun_finder finder(g_, dropped);
+    for (auto& t : r_.tasks)  // those of a stage are in the order in which a micro-batch passes them
+      if (t.backward)
+        for (std::size_t i = 0; i < t.nodes.size(); ++i)
+          finder.before(t.nodes[i], [&](int v) { return stage(v) == t.stage; }, [&](int v) { t.reruns.push_back({v, int(i)}); });
   }
 
   const graph_view& g_;

@@ -10,6 +10,7 @@
 #include "batch.hpp"
 #include "../cluster/binding.hpp"
 #include "checkpoint.hpp"
+#include "checkpoint_history.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -22,6 +23,8 @@ struct trainer_options {
   int groups = 1;
   u64 seed = 1;
   optimizer_settings optimizer{};
+  skip_settings skipping{};
+  recompute_policy recompute = recompute_policy::none;
 };
 
 /// What a step gave.
@@ -30,7 +33,8 @@ struct step_result {
   double loss = 0;
   double gradient_norm = 0;      ///< before clipping
   double learning_rate = 0;
-  bool skipped = false;          ///< the gradient was not finite: nothing was updated
+  bool skipped = false;          ///< nothing was updated
+  std::string reason{};          ///< why, as the end of a sentence
 };
 
 class basic_trainer : private engine_host {
@@ -43,6 +47,7 @@ class basic_trainer : private engine_host {
     e.seed = options_.seed;
     e.bounds = {micro_batch_rows(), options_.time};
     e.optimizer = options_.optimizer;
+    e.skipping = options_.skipping;
     e.make_codec = [&m = model_](const edge&) { return m.make_codec(no_compression::label, {}); };
     engine_ = std::make_unique<engine>(model_.graph, one_stage(), device(), std::move(e), loop_, queue_, static_cast<engine_host&>(*this));
     data_.inputs.resize(model_.graph.nodes.size());
@@ -50,7 +55,8 @@ class basic_trainer : private engine_host {
   basic_trainer(const basic_trainer&) = delete;
   basic_trainer& operator=(const basic_trainer&) = delete;
 
-  /// Trains on one batch; its memory is only read, and only during the call. Errors: model, numeric.
+  /// Trains on one batch; its memory is only read, and only during the call. Errors: model, numeric (a weight is no
+  /// longer finite), diverged (`skipping.most_in_row` steps were skipped).
   step_result step(const batch_view& b) {
     const bound_batch bound = bind(b, model_.graph, choice_.real, {options_.batch, options_.time});
     data_.step = engine_->next_step();
@@ -62,6 +68,8 @@ class basic_trainer : private engine_host {
     while (!engine_->idle() && !failure_ && loop_.run_one(reactor::forever)) {
     }
     if (failure_) throw error(*failure_);
+    const u64 most = options_.skipping.most_in_row;
+    if (most && engine_->history().skipped_in_row() >= most) throw diverged(last_.step, engine_->history(), last_.reason);
     return last_;
   }
 
@@ -124,6 +132,7 @@ class basic_trainer : private engine_host {
   void save(const std::string& path) {
     checkpoint_writer w(path, {model_.fingerprint, engine_->next_step(), 0, 0});
     each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) { w.add(name, choice_.real, dims, data); });
+    write_history(w, engine_->history());
     w.finish();
   }
   /// Reads what `save` or a distributed run wrote for this model. Errors: checkpoint; nothing is changed then.
@@ -136,8 +145,10 @@ class basic_trainer : private engine_host {
       const auto* found = r.find(name);
       if (!found || found->type != choice_.real || found->dims != dims) read(name, dims, data);  // says what is wrong, before any is read
     });
+    const loss_history history = read_history(r);
     each_record(read);
     engine_->set_next_step(r.info().step);
+    engine_->set_history(history);
   }
 
  private:
@@ -153,7 +164,8 @@ class basic_trainer : private engine_host {
   }
   void send(int, const frame_header&, std::span<const std::byte>, u64) override {}
   void on_step(const step_report& r) override {
-    last_ = {r.step + 1, r.verdict.loss, r.verdict.gradient_norm, r.learning_rate, r.verdict.skipped};
+    last_ = {r.step + 1, r.verdict.loss, r.verdict.gradient_norm, r.learning_rate, r.verdict.skipped,
+             reason_of(r.verdict, model_.graph, engine_->the_plan())};
   }
   void on_failure(const error& e) override { failure_ = e; }
 
@@ -177,6 +189,7 @@ class basic_trainer : private engine_host {
     p.peers = {{0}};
     p.micro_batches = options_.micro_batches;
     p.groups = options_.groups;
+    p.recompute = options_.recompute;
     check(p, model_.graph, 1);
     return p;
   }

@@ -99,7 +99,7 @@ inline void check(const run_config& c) {
     fail(errc::config, "micro_batches is ", c.micro_batches, ", expected ", c.batch, " (batch) at most");
   if (c.groups > c.micro_batches)
     fail(errc::config, "groups is ", c.groups, ", expected ", c.micro_batches, " (micro_batches) at most");
-  if (c.min_learning_rate > c.learning_rate && c.learning_rate_schedule == "cosine")
+  if (c.min_learning_rate > c.learning_rate && c.learning_rate_schedule != "constant")
     fail(errc::config, "min_learning_rate is ", c.min_learning_rate, ", expected ", c.learning_rate,
          " (learning_rate) at most");
   if (c.silence_timeout <= c.heartbeat)

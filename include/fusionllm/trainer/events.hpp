@@ -30,6 +30,8 @@ struct step_event {
   double seconds = 0;        ///< measured
   double predicted_seconds = 0;  ///< by the simulator; 0: not predicted
   std::span<const link_usage> links;
+  bool skipped = false;        ///< nothing was updated
+  std::string_view reason;     ///< why
 
   double tokens_per_second() const { return seconds > 0 ? double(tokens) / seconds : 0; }
 };

@@ -26,7 +26,8 @@ class json_lines final : public event_sink {
     json_text j;
     j.begin_object().field("event", "step").field("step", e.step).field("loss", e.loss);
     j.field("learning_rate", e.learning_rate).field("gradient_norm", e.gradient_norm).field("tokens", e.tokens);
-    j.field("tokens_per_second", e.tokens_per_second()).field("seconds", e.seconds);
+    j.field("tokens_per_second", e.tokens_per_second()).field("seconds", e.seconds).field("skipped", e.skipped);
+    if (e.skipped) j.field("reason", e.reason);
     if (e.predicted_seconds > 0) j.field("predicted_seconds", e.predicted_seconds);
     j.key("links").begin_array();
     for (const link_usage& l : e.links) {

@@ -345,7 +345,7 @@ class session : public connection, public line_user, public std::enable_shared_f
     const u32 code = r.number<u32>("bye: code");
     const std::string reason = printable(r.text(1000, "bye: reason"), 1000);
     const char* did = state_ == state::greeting ? " refused the connection: " : " closed the connection: ";
-    end(error(code <= u32(errc::resource) || code == u32(errc::interrupted) ? errc(code) : errc::protocol,
+    end(error(code <= u32(errc::diverged) || code == u32(errc::interrupted) ? errc(code) : errc::protocol,
               label() + did + reason));
   }
   void end(error why) {
