@@ -26,6 +26,16 @@ struct bottlenecks
   static constexpr int vocabulary = 5;
 };
 
+struct deep : fl::residual_network<fl::resnet_config{.blocks = {3, 4, 23, 3},
+                                                      .bottleneck = true,
+                                                      .classes = 5,
+                                                      .stem = fl::resnet_stem::cifar,
+                                                      .side = 16,
+                                                      .channels = 2,
+                                                      .width = 2}> {
+  static constexpr int vocabulary = 5;
+};
+
 template <class T>
 struct image_batch {
   i64 rows;
@@ -122,6 +132,18 @@ TEST_CASE("a residual network on replicas and on scattered stages gives the same
   }
 }
 
+TEST_CASE("recomputation changes no bit of a residual network, its running statistics included") {
+  using device = fl::reference<float>;
+  const int n = fl::graph_of<small_resnet>().size();
+  const outcome one = train<small_resnet, device>(chain_plan(n, {{0}}), 3);
+  for (auto policy : {fl::recompute_policy::block, fl::recompute_policy::selective})
+    for (fl::plan p : {chain_plan(n, {{0}}), chain_plan(n, {{0}, {1}, {2}}), scattered(n, 3, 1), scattered(n, 2, 4)}) {
+      INFO(fl::name_of(policy) << ", " << p.stages() << " stages");
+      p.recompute = policy;
+      CHECK(train<small_resnet, device>(p, 3) == one);
+    }
+}
+
 TEST_CASE("fewer samples than micro-batches: statistics count those that have some") {
   using device = fl::reference<float>;
   const int n = fl::graph_of<small_resnet>().size();
@@ -137,6 +159,15 @@ TEST_CASE("fl::cpu: a network of bottlenecks gives the same bits on every plan a
   CHECK(train<bottlenecks, fl::cpu>(chain_plan(n, {{0}, {1}, {2}}), 3) == one);
   CHECK(train<bottlenecks, fl::cpu>(chain_plan(n, {{0}, {2, 1}}), 3, 10, 2) == one);
   for (u64 seed = 0; seed < 6; ++seed) CHECK(train<bottlenecks, fl::cpu>(scattered(n, 3, seed), 3, 10, seed, 3) == one);
+}
+
+TEST_CASE("fl::cpu: as deep as ResNet-101, cut after any node") {
+  const int n = fl::graph_of<deep>().size();
+  const outcome one = train<deep, fl::cpu>(chain_plan(n, {{0}}), 1, 4);
+  for (int last = 2; last + 1 < n; ++last) {
+    INFO("cut after node " << last);
+    CHECK(train<deep, fl::cpu>(cut_after(n, last), 1, 4, u64(last)) == one);
+  }
 }
 
 TEST_CASE("running statistics are PyTorch's rule applied micro-batch after micro-batch") {
