@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Megabytes of text per second that the tokenizer encodes and decodes, on one thread, with GPT-2's vocabulary (the folder
-// of $FUSIONLLM_GPT2, or gpt2 in the cache folder): all of Shakespeare, and texts that are hard for merges.
+// Megabytes of text per second that the tokenizer encodes and decodes, on one thread, with GPT-2's vocabulary (the
+// folder of $FUSIONLLM_GPT2, or gpt2 in the cache folder): all of Shakespeare, and texts that are hard for merges.
 #include <benchmark/benchmark.h>
 #include <fusionllm/trainer/bpe.hpp>
 
@@ -37,7 +37,8 @@ void decode(benchmark::State& state, const std::string& text) {
 
 std::string draw(std::size_t n, std::string_view letters) {
   std::string text;
-  for (fl::u64 x = 1; text.size() < n; x = x * 6364136223846793005u + 1442695040888963407u) text += letters[(x >> 33) % letters.size()];
+  for (fl::u64 x = 1; text.size() < n; x = x * 6364136223846793005u + 1442695040888963407u)
+    text += letters[(x >> 33) % letters.size()];
   return text;
 }
 
@@ -61,7 +62,8 @@ int main(int argc, char** argv) {
         {"bytes", draw(mib, std::string_view("\x80\xC3\xA9\xE4\xB8\xAD\xFF \n", 9))},
     };
     for (const auto& [name, text] : texts)
-      benchmark::RegisterBenchmark(("encode/" + std::string(name)).c_str(), encode, text)->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(("encode/" + std::string(name)).c_str(), encode, text)
+          ->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark("decode/shakespeare", decode, texts[0].second)->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark("load", load)->Unit(benchmark::kMillisecond);
     benchmark::RunSpecifiedBenchmarks();

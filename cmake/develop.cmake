@@ -58,7 +58,7 @@ if(DEFINED ENV{XDG_CACHE_HOME})
 else()
   set(fusionllm_data_default $ENV{HOME}/.cache/fusionllm)
 endif()
-set(FUSIONLLM_DATA ${fusionllm_data_default} CACHE PATH "Folder with shakespeare.txt")
+set(FUSIONLLM_DATA ${fusionllm_data_default} CACHE PATH "Folder with shakespeare.txt and gpt2")
 
 # The environment and limits of a test: 77 says that it was skipped.
 function(fusionllm_set_test test)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2's own vocabulary, where a set-up script has laid it: ids are tiktoken's on hostile text and on all of Shakespeare.
+// GPT-2's own vocabulary, where a set-up script has laid it: ids are tiktoken's on hostile text and on all of
+// Shakespeare.
 #include <fusionllm/trainer/bpe.hpp>
 
 #include "reference/token_ids.hpp"
@@ -27,8 +28,8 @@ TEST_CASE("GPT-2: a page of hostile text") {
   CHECK(std::vector<unsigned long long>(found.begin(), found.end()) == expected);
 }
 
-// tiktoken joins any two tokens whose bytes are a token, GPT-2's rule only those that a merge names. No vocabulary of which
-// this holds lets the two differ.
+// tiktoken joins any two tokens whose bytes are a token, GPT-2's rule only those that a merge names. No vocabulary of
+// which this holds lets the two differ.
 TEST_CASE("GPT-2: every token is its own encoding") {
   int others = 0;
   fl::detail::bpe_merger merge(gpt2().tokens(), false);

@@ -19,7 +19,9 @@ inline std::string tokens_folder() {
 
 inline std::string page_of_hostile_text() {
   std::ifstream in(tokens_folder() + "page.txt", std::ios::binary);
-  if (!in) FAIL("cannot open " << tokens_folder() << "page.txt: run the tests from a complete source tree, or set FUSIONLLM_SOURCE");
+  if (!in)
+    FAIL("cannot open " << tokens_folder()
+                        << "page.txt: run the tests from a complete source tree, or set FUSIONLLM_SOURCE");
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids are tiktoken's on a page of hostile text, with a small vocabulary in both forms of file. The same with GPT-2's own
-// vocabulary is in integration/gpt2_tokens_test.cpp.
+// Ids are tiktoken's on a page of hostile text, with a small vocabulary in both forms of file. The same with GPT-2's
+// own vocabulary is in integration/gpt2_tokens_test.cpp.
 #include <fusionllm/trainer/bpe.hpp>
 
 #include "reference/token_ids.hpp"

@@ -6,7 +6,8 @@
 
 namespace fusionllm_test {
 
-inline fusionllm::bpe_source tiny_source(std::initializer_list<std::pair<const char*, const char*>> merges, bool end_of_text = true) {
+inline fusionllm::bpe_source tiny_source(std::initializer_list<std::pair<const char*, const char*>> merges,
+                                         bool end_of_text = true) {
   fusionllm::bpe_source s;
   s.tokens_file = "tiny.json";
   s.merges_file = "tiny.bpe";

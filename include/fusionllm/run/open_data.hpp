@@ -9,7 +9,9 @@
 namespace fusionllm::inline v0 {
 
 inline token_format token_format_of(const run_config& c) {
-  return c.token_format == "uint16" ? token_format::uint16 : c.token_format == "uint32" ? token_format::uint32 : token_format::bytes;
+  return c.token_format == "uint16"   ? token_format::uint16
+         : c.token_format == "uint32" ? token_format::uint32
+                                      : token_format::bytes;
 }
 
 /// The number of tokens that the model's embedding knows; 0: it has none.
@@ -23,7 +25,8 @@ inline i64 vocabulary_of(const graph_view& g) {
 inline std::unique_ptr<data_source> open_token_data(const run_config& c, i64 vocabulary, const text_options& o) {
   mapped_token_file file(c.data, vocabulary);
   if (!c.tokenizer.empty() && bpe_tokenizer(c.tokenizer).identity() != file.info().tokenizer)
-    fail(errc::data, "token file '", c.data, "' was made with another tokenizer than '", c.tokenizer, "': tokenize the text with this one, "
+    fail(errc::data, "token file '", c.data, "' was made with another tokenizer than '", c.tokenizer,
+         "': tokenize the text with this one, "
          "or name the other");
   return std::make_unique<token_data>(std::move(file), o);
 }
@@ -38,7 +41,8 @@ inline std::unique_ptr<data_source> open_data(const command_call& call) {
   const text_options o{.time = c.time, .rows = c.batch, .seed = u64(c.seed), .stride = c.stride};
   if (is_token_file(c.data)) return open_token_data(c, known, o);
   if (!c.tokenizer.empty() && c.token_format == "bytes")
-    fail(errc::data, "data file '", c.data, "' is text, and the run has a tokenizer: make tokens of it first, with `tokenize --data ", c.data,
+    fail(errc::data, "data file '", c.data,
+         "' is text, and the run has a tokenizer: make tokens of it first, with `tokenize --data ", c.data,
          " --tokenizer ", c.tokenizer, " --output FILE`");
   token_file file(c.data, token_format_of(c), known);
   return std::make_unique<text_data>(std::move(file), o);

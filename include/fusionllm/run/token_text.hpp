@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens as people read and write them: the text of a tokenizer (--tokenizer), bytes where tokens are bytes, else numbers.
+// Tokens as people read and write them: the text of a tokenizer (--tokenizer), bytes where tokens are bytes, else
+// numbers.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,10 @@ namespace detail {
 inline std::string text_of(std::span<const std::int32_t> tokens, bool bytes) {
   std::string text;
   for (std::int32_t t : tokens) {
-    if (bytes) text += static_cast<char>(t);
-    else text += (text.empty() ? "" : " ") + std::to_string(t);
+    if (bytes)
+      text += static_cast<char>(t);
+    else
+      text += (text.empty() ? "" : " ") + std::to_string(t);
   }
   return text;
 }
@@ -45,19 +48,20 @@ inline std::vector<std::int32_t> tokens_of(std::string_view prompt, bool bytes, 
 
 class token_text {
  public:
-  /// `vocabulary` is the model's. Errors: errc::data: a tokenizer that cannot be read, or has more tokens than the model;
-  /// errc::config when tokens would be bytes but the model knows more than those.
+  /// `vocabulary` is the model's. Errors: errc::data: a tokenizer that cannot be read, or has more tokens than the
+  /// model; errc::config when tokens would be bytes but the model knows more than those.
   token_text(const run_config& c, i64 vocabulary) : bytes_(c.token_format == "bytes"), vocabulary_(vocabulary) {
     if (c.tokenizer.empty()) {
       if (bytes_ && vocabulary > 256)
-        fail(errc::config, "the model knows ", vocabulary, " tokens, more than the 256 bytes: name its tokenizer with --tokenizer, or "
+        fail(errc::config, "the model knows ", vocabulary,
+             " tokens, more than the 256 bytes: name its tokenizer with --tokenizer, or "
              "say --token-format uint16 to use numbers");
       return;
     }
     tokenizer_.emplace(c.tokenizer);
     if (tokenizer_->vocabulary() > vocabulary)
-      fail(errc::data, "tokenizer '", c.tokenizer, "' has ", tokenizer_->vocabulary(), " tokens, the model knows ", vocabulary,
-           ": name the tokenizer that its data was made with");
+      fail(errc::data, "tokenizer '", c.tokenizer, "' has ", tokenizer_->vocabulary(), " tokens, the model knows ",
+           vocabulary, ": name the tokenizer that its data was made with");
     stream_.emplace(*tokenizer_);
   }
 
@@ -70,8 +74,8 @@ class token_text {
     return all;
   }
 
-  /// The text that these tokens complete, after those before: part of a character is held back. Tokens that the model knows
-  /// and its tokenizer does not (a vocabulary is often rounded up) have no text.
+  /// The text that these tokens complete, after those before: part of a character is held back. Tokens that the model
+  /// knows and its tokenizer does not (a vocabulary is often rounded up) have no text.
   std::string add(std::span<const std::int32_t> more) {
     if (!tokenizer_) {
       const std::string text = detail::text_of(more, bytes_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Byte-level byte pair encoding, as GPT-2's: text to token ids and back. Ids are those of tiktoken's `gpt2` for every
-// well-formed UTF-8 text, and decode(encode(x)) == x for all bytes: what is no UTF-8 is kept byte for byte (tiktoken would
-// put U+FFFD in its place).
+// well-formed UTF-8 text, and decode(encode(x)) == x for all bytes: what is no UTF-8 is kept byte for byte (tiktoken
+// would put U+FFFD in its place).
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ class bpe_tokenizer {
   u64 identity() const { return vocabulary_->identity(); }
   const bpe_vocabulary& tokens() const { return *vocabulary_; }
 
-  /// Calls `sink(id)` for every token of `text`, in order. Time is near linear in the length of the text, memory in that of
-  /// its longest word. Safe to call from several threads.
+  /// Calls `sink(id)` for every token of `text`, in order. Time is near linear in the length of the text, memory in
+  /// that of its longest word. Safe to call from several threads.
   template <class Sink>
   void encode(std::string_view text, special_text special, Sink&& sink) const {
     detail::bpe_merger merge(*vocabulary_, text.size() >= 1 << 16);
@@ -53,7 +53,8 @@ class bpe_tokenizer {
 
   /// The bytes of a token. Errors: errc::data for an id outside the vocabulary.
   std::string_view bytes(i64 id) const {
-    if (id < 0 || id >= vocabulary()) fail(errc::data, "token ", id, ", expected 0 to ", vocabulary() - 1, " (the tokenizer's)");
+    if (id < 0 || id >= vocabulary())
+      fail(errc::data, "token ", id, ", expected 0 to ", vocabulary() - 1, " (the tokenizer's)");
     return vocabulary_->bytes(u32(id));
   }
   template <class Ids>
@@ -102,8 +103,8 @@ class bpe_tokenizer {
   std::shared_ptr<const bpe_vocabulary> vocabulary_;
 };
 
-/// Decodes token by token, so that text can be shown while it grows: a character comes when all its bytes are there. Bytes
-/// that begin no character are given as they are.
+/// Decodes token by token, so that text can be shown while it grows: a character comes when all its bytes are there.
+/// Bytes that begin no character are given as they are.
 class bpe_stream {
  public:
   explicit bpe_stream(const bpe_tokenizer& t) : tokenizer_(t) {}
@@ -125,7 +126,10 @@ class bpe_stream {
   /// Whether more bytes can make one character of these.
   static bool may_grow(std::string_view s) {
     const auto lead = static_cast<unsigned char>(s[0]);
-    const std::size_t n = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+    const std::size_t n = lead >= 0xC2 && lead < 0xE0   ? 2
+                          : lead >= 0xE0 && lead < 0xF0 ? 3
+                          : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                        : 0;
     if (s.size() >= n) return false;
     for (const char low : {'\x80', '\x90', '\xA0'}) {  // some continuation makes it well-formed
       std::string grown(s);

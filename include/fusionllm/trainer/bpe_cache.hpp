@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of short words that came lately: a text repeats few words, and finding one is a fraction of joining it. One
-// word a place, the later wins; what is found is what joining would give.
+// The tokens of short words that came lately: a text repeats few words, and finding one is a fraction of joining it.
+// One word a place, the later wins; what is found is what joining would give.
 #pragma once
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the bytes of one piece to tokens: of all neighbours that join, those of the lowest rank first, from left to right,
-// until none do. Short pieces are searched anew each round; long ones keep, for each rank, where its pairs are, so that the
-// time of a piece of n bytes is near n whatever it holds.
+// Joins the bytes of one piece to tokens: of all neighbours that join, those of the lowest rank first, from left to
+// right, until none do. Short pieces are searched anew each round; long ones keep, for each rank, where its pairs are,
+// so that the time of a piece of n bytes is near n whatever it holds.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ class bpe_merger {
 
   /// The tokens of a piece that is not empty; they rest until the next call. Errors: errc::data for 2^31 bytes or more.
   std::span<const u32> operator()(std::string_view piece) {
-    if (!cache_ || piece.size() > bpe_cache::longest) return piece.size() <= short_piece ? merge_short(piece) : merge_long(piece);
+    if (!cache_ || piece.size() > bpe_cache::longest)
+      return piece.size() <= short_piece ? merge_short(piece) : merge_long(piece);
     auto place = cache_->find(piece);
     if (place.hit()) return place.tokens();
     const auto tokens = merge_short(piece);

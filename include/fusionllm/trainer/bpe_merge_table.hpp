@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which two neighbouring tokens join, how early, and to which token: a hash table with open addressing, at most half full.
+// Which two neighbouring tokens join, how early, and to which token: a hash table with open addressing, at most half
+// full.
 #pragma once
 
 #include <bit>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts text into the pieces that merges never cross, as GPT-2's regular expression does:
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// Every byte belongs to one piece. A byte that is no part of well-formed UTF-8 (a surrogate's three bytes neither) counts as
-// a character of its own that is no letter, number or space, so that any file can be cut and put together again.
+// Every byte belongs to one piece. A byte that is no part of well-formed UTF-8 (a surrogate's three bytes neither)
+// counts as a character of its own that is no letter, number or space, so that any file can be cut and put together
+// again.
 #pragma once
 
 #include <algorithm>
@@ -41,11 +42,15 @@ constexpr character first_character(std::string_view s) {
   const u32 b = byte(0);
   if (b < 0x80) return {ascii.of[b], 1};
   switch (utf8_length(s)) {
-    case 2: return {class_of_code_point((b & 0x1F) << 6 | (byte(1) & 0x3F)), 2};
-    case 3: return {class_of_code_point((b & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F)), 3};
+    case 2:
+      return {class_of_code_point((b & 0x1F) << 6 | (byte(1) & 0x3F)), 2};
+    case 3:
+      return {class_of_code_point((b & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F)), 3};
     case 4:
-      return {class_of_code_point((b & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F)), 4};
-    default: return {};
+      return {class_of_code_point((b & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F)),
+              4};
+    default:
+      return {};
   }
 }
 

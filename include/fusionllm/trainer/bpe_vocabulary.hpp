@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checked vocabulary: ids 0 to size - 1, each with its bytes; one token for every single byte, so that everything can be
-// encoded; merges in order of rank, whose parts and results are tokens. Nothing is taken from a file unchecked.
+// A checked vocabulary: ids 0 to size - 1, each with its bytes; one token for every single byte, so that everything can
+// be encoded; merges in order of rank, whose parts and results are tokens. Nothing is taken from a file unchecked.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace fusionllm::inline v0 {
 
 /// A vocabulary as files give it.
 struct bpe_source {
-  std::string tokens_file, merges_file;              ///< for messages
-  std::vector<std::pair<std::string, i64>> tokens;   ///< in symbols (bpe_symbols.hpp), with ids
+  std::string tokens_file, merges_file;                     ///< for messages
+  std::vector<std::pair<std::string, i64>> tokens;          ///< in symbols (bpe_symbols.hpp), with ids
   std::vector<std::pair<std::string, std::string>> merges;  ///< in symbols, the earliest first
-  std::vector<std::pair<std::string, i64>> special;  ///< in plain text, with ids
-  const char* merge_word = "line ";                  ///< for messages, with
-  i64 first_merge = 1;                               ///< the number of the first
+  std::vector<std::pair<std::string, i64>> special;         ///< in plain text, with ids
+  const char* merge_word = "line ";                         ///< for messages, with
+  i64 first_merge = 1;                                      ///< the number of the first
 };
 
 class bpe_vocabulary {
@@ -62,11 +62,13 @@ class bpe_vocabulary {
   void take_tokens(const bpe_source& s) {
     ids_.reserve(s.tokens.size());
     for (const auto& [text, id] : s.tokens)
-      if (!ids_.emplace(text, u32(id)).second) refuse(s.tokens_file, "token '", shown(text), "' comes twice: leave one");
+      if (!ids_.emplace(text, u32(id)).second)
+        refuse(s.tokens_file, "token '", shown(text), "' comes twice: leave one");
     std::size_t more = 0;
     for (const auto& [text, id] : s.special) {
       const auto at = ids_.find(text);
-      if (at == ids_.end()) ++more;
+      if (at == ids_.end())
+        ++more;
       else if (i64(at->second) != id)
         refuse(s.tokens_file, "special token '", shown(text), "' has id ", id, " and id ", at->second, ": leave one");
     }
@@ -84,19 +86,21 @@ class bpe_vocabulary {
       tokens_[std::size_t(id)] = text;
     }
     for (const auto& [text, id] : s.tokens) {
-      if (id >= 0 && id < count && kinds_[std::size_t(id)] == kind::special && tokens_[std::size_t(id)] == text) continue;
+      if (id >= 0 && id < count && kinds_[std::size_t(id)] == kind::special && tokens_[std::size_t(id)] == text)
+        continue;
       std::string& bytes = tokens_[place(s, text, id, kind::ordinary)];
       if (!bytes_of_symbols(text, bytes) || bytes.empty())
-        refuse(s.tokens_file, "token '", shown(text), "' (id ", id, ") is ", text.empty() ? "empty" : "not written in byte symbols",
-               ": it is no byte-level vocabulary as GPT-2's");
+        refuse(s.tokens_file, "token '", shown(text), "' (id ", id, ") is ",
+               text.empty() ? "empty" : "not written in byte symbols", ": it is no byte-level vocabulary as GPT-2's");
     }
   }
   u32 place(const bpe_source& s, const std::string& text, i64 id, kind k) {
     if (id < 0 || id >= size())
-      refuse(s.tokens_file, "token '", shown(text), "' has id ", id, ", expected 0 to ", size() - 1, " (there are ", size(),
-             " tokens)");
+      refuse(s.tokens_file, "token '", shown(text), "' has id ", id, ", expected 0 to ", size() - 1, " (there are ",
+             size(), " tokens)");
     if (std::exchange(kinds_[std::size_t(id)], k) != kind::absent)
-      refuse(s.tokens_file, "token '", shown(text), "' has id ", id, ", which another token has too: give each its own");
+      refuse(s.tokens_file, "token '", shown(text), "' has id ", id,
+             ", which another token has too: give each its own");
     return u32(id);
   }
 
@@ -112,7 +116,8 @@ class bpe_vocabulary {
   void take_merge(const bpe_source& s, std::size_t i) {
     const std::string &left = s.merges[i].first, &right = s.merges[i].second;
     const auto wrong = [&](const auto&... parts) {
-      refuse(s.merges_file, s.merge_word, s.first_merge + i64(i), " joins '", shown(left), "' and '", shown(right), "', ", parts...);
+      refuse(s.merges_file, s.merge_word, s.first_merge + i64(i), " joins '", shown(left), "' and '", shown(right),
+             "', ", parts...);
     };
     const auto id = [&](const std::string& text, const char* what) {
       const auto at = ids_.find(text);
@@ -130,7 +135,8 @@ class bpe_vocabulary {
       for (int i = 0; i < 4; ++i) all += static_cast<char>(x >> (8 * i));
     };
     for (const auto& t : tokens_) number(u32(t.size())), all += t;
-    for (u32 i = 0; i < merges_.size(); ++i) number(merges_[i].left), number(merges_[i].right), number(merges_[i].result);
+    for (u32 i = 0; i < merges_.size(); ++i)
+      number(merges_[i].left), number(merges_[i].right), number(merges_[i].result);
     return XXH3_64bits(all.data(), all.size());
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token file as `tokenize` writes it, mapped: it may be larger than memory, and only what is read is loaded. Up to 1 GiB
-// is checked as a whole when it is opened; of a larger one each token is checked when it is read.
+// A token file as `tokenize` writes it, mapped: it may be larger than memory, and only what is read is loaded. Up to 1
+// GiB is checked as a whole when it is opened; of a larger one each token is checked when it is read.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,16 @@ namespace fusionllm::inline v0 {
 
 class mapped_token_file {
  public:
-  /// `vocabulary` is the model's. Errors: errc::data: missing, cut off, damaged, of a larger vocabulary than the model's, a
-  /// token outside its vocabulary (with its position).
+  /// `vocabulary` is the model's. Errors: errc::data: missing, cut off, damaged, of a larger vocabulary than the
+  /// model's, a token outside its vocabulary (with its position).
   explicit mapped_token_file(std::string path, i64 vocabulary = i64(1) << 31)
-      : path_(std::move(path)), file_(path_, errc::data, "token file"),
-        info_(detail::read_token_header(file_.text().substr(0, detail::token_header_bytes), file_.text().size(), path_)) {
+      : path_(std::move(path)),
+        file_(path_, errc::data, "token file"),
+        info_(
+            detail::read_token_header(file_.text().substr(0, detail::token_header_bytes), file_.text().size(), path_)) {
     if (i64(info_.vocabulary) > vocabulary)
-      fail(errc::data, "token file '", path_, "' is of a vocabulary of ", info_.vocabulary, " tokens, the model knows ", vocabulary,
-           ": use a model with as many, or tokenize the text with the model's own tokenizer");
+      fail(errc::data, "token file '", path_, "' is of a vocabulary of ", info_.vocabulary, " tokens, the model knows ",
+           vocabulary, ": use a model with as many, or tokenize the text with the model's own tokenizer");
     if (info_.count * info_.width <= checked_whole) check_whole();
   }
 
@@ -56,7 +58,8 @@ class mapped_token_file {
     for (i64 i = 0; i < count(); ++i)
       if (at(i) >= info_.vocabulary) outside(i, at(i));
     if (XXH3_64bits(tokens(), std::size_t(byte_count())) != info_.content)
-      fail(errc::data, "token file '", path_, "' is damaged: its content does not fit its checksum; copy it again, or write it anew "
+      fail(errc::data, "token file '", path_,
+           "' is damaged: its content does not fit its checksum; copy it again, or write it anew "
            "with `tokenize`");
   }
   [[noreturn]] void outside(i64 i, u32 token) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a token file of any length in constant memory. It appears under its name only when it is whole and on the disk; a
-// writer that ends before removes what it wrote.
+// Writes a token file of any length in constant memory. It appears under its name only when it is whole and on the
+// disk; a writer that ends before removes what it wrote.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace fusionllm::inline v0 {
 
 class token_writer {
  public:
-  /// Errors of all members: errc::resource when the disk is full, errc::data otherwise. A file of that name stays as it is
-  /// until `finish`.
+  /// Errors of all members: errc::resource when the disk is full, errc::data otherwise. A file of that name stays as it
+  /// is until `finish`.
   token_writer(std::string path, i64 vocabulary, u64 tokenizer) : path_(std::move(path)), part_(path_ + ".part") {
     if (vocabulary < 1 || u64(vocabulary) > detail::largest_vocabulary)
       fail(errc::data, "a vocabulary of ", vocabulary, ", expected 1 to ", detail::largest_vocabulary);
@@ -35,7 +35,8 @@ class token_writer {
 
   /// Appends a token, which must be below the vocabulary (errc::data).
   void add(u32 token) {
-    if (token >= info_.vocabulary) fail(errc::data, "token ", info_.count, " is ", token, ", expected 0 to ", info_.vocabulary - 1);
+    if (token >= info_.vocabulary)
+      fail(errc::data, "token ", info_.count, " is ", token, ", expected 0 to ", info_.vocabulary - 1);
     if (buffer_.size() + 4 > buffer_bytes) flush();
     for (u32 i = 0; i < info_.width; ++i) buffer_.push_back(static_cast<char>(token >> (8 * i)));
     ++info_.count;
@@ -47,7 +48,8 @@ class token_writer {
     flush();
     info_.content = XXH3_64bits_digest(&content_);
     const auto header = detail::header_of(info_);
-    if (::pwrite(file_.get(), header.data(), detail::token_header_bytes, 0) != ssize_t(detail::token_header_bytes)) broken("write", errno);
+    if (::pwrite(file_.get(), header.data(), detail::token_header_bytes, 0) != ssize_t(detail::token_header_bytes))
+      broken("write", errno);
     if (::fsync(file_.get()) != 0) broken("write", errno);
     if (::rename(part_.c_str(), path_.c_str()) != 0) broken("rename", errno);
     file_ = detail::descriptor();
@@ -74,8 +76,8 @@ class token_writer {
   [[noreturn]] void broken(const char* what, int why) const {
     if (file_.get() >= 0) ::unlink(part_.c_str());
     const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-    fail(full ? errc::resource : errc::data, "cannot ", what, " token file '", path_, "' after ", info_.count, " tokens: ",
-         std::strerror(why), full ? ": free some space, or write elsewhere" : ": check the path");
+    fail(full ? errc::resource : errc::data, "cannot ", what, " token file '", path_, "' after ", info_.count,
+         " tokens: ", std::strerror(why), full ? ": free some space, or write elsewhere" : ": check the path");
   }
 
   std::string path_, part_;

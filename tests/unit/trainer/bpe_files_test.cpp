@@ -20,8 +20,9 @@ std::string tokenizer_json(const fl::bpe_source& s, const std::string& more = ""
   std::string merges;
   for (const auto& [l, r] : s.merges)
     merges += (merges.empty() ? "" : ", ") + (lists ? "[\"" + l + "\", \"" + r + "\"]" : "\"" + l + " " + r + "\"");
-  return "{\"model\": {\"type\": \"BPE\", \"vocab\": " + tokens_json(s) + ", \"merges\": [" + merges + "]}, \"added_tokens\": [{\"id\": "
-         + std::to_string(s.tokens.back().second) + ", \"content\": \"<|endoftext|>\", \"special\": true}], "
+  return "{\"model\": {\"type\": \"BPE\", \"vocab\": " + tokens_json(s) + ", \"merges\": [" + merges
+         + "]}, \"added_tokens\": [{\"id\": " + std::to_string(s.tokens.back().second)
+         + ", \"content\": \"<|endoftext|>\", \"special\": true}], "
          + (more.empty() ? "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}" : more) + "}";
 }
 
@@ -39,7 +40,8 @@ TEST_CASE("symbols stand for bytes, one to one") {
   CHECK(back == all);
   CHECK(fl::symbols_of(" \n~!") == "\u0120\u010A~!");
   CHECK(fl::symbols_of("\x80\xAD\xFF") == "\u0122\u0143\u00FF");
-  for (const char* wrong : {" ", "\n", "\u0144", "\u00AD", "\u4E2D", "\xC4", "\xFF", "\xC4\x20"}) CHECK_FALSE(fl::bytes_of_symbols(wrong, back));
+  for (const char* wrong : {" ", "\n", "\u0144", "\u00AD", "\u4E2D", "\xC4", "\xFF", "\xC4\x20"})
+    CHECK_FALSE(fl::bytes_of_symbols(wrong, back));
 }
 
 TEST_CASE("one vocabulary in four forms") {
@@ -51,7 +53,8 @@ TEST_CASE("one vocabulary in four forms") {
   std::string windows = merges_text(s).substr(14);
   for (std::size_t i = 0; (i = windows.find('\n', i)) != std::string::npos; i += 2) windows.insert(i, "\r");
   CHECK(fl::read_bpe_vocabulary(folder.path()).identity() == direct.identity());
-  for (const char* name : {"encoder.json", "vocab.bpe"}) CHECK(fl::read_bpe_vocabulary(folder / name).identity() == direct.identity());
+  for (const char* name : {"encoder.json", "vocab.bpe"})
+    CHECK(fl::read_bpe_vocabulary(folder / name).identity() == direct.identity());
   temporary_folder other;
   other.write("vocab.json", tokens_json(s));
   other.write("merges.txt", windows);  // no first line, carriage returns
@@ -70,15 +73,21 @@ TEST_CASE("one vocabulary in four forms") {
 
 TEST_CASE("paths that hold no vocabulary") {
   temporary_folder folder;
-  CHECK(error_of([&] { fl::read_bpe_vocabulary(folder / "absent"); }).says(fl::errc::data, "No such file", "encoder.json and vocab.bpe"));
+  CHECK(error_of([&] {
+          fl::read_bpe_vocabulary(folder / "absent");
+        }).says(fl::errc::data, "No such file", "encoder.json and vocab.bpe"));
   CHECK(error_of([&] { fl::read_bpe_vocabulary(folder.path()); }).says(fl::errc::data, "holds none of encoder.json"));
   folder.write("encoder.json", tokens_json(three()));
   CHECK(error_of([&] { fl::read_bpe_vocabulary(folder.path()); }).says(fl::errc::data, "vocab.bpe", "No such file"));
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK(error_of([&] { fl::read_bpe_vocabulary(folder / "pipe"); }).says(fl::errc::data, "is a pipe or a device"));
-  for (const char* text : {"", "{", "[1, 2]", "3", "{\"a\": 0", "\xFF\xFE", "{\"a\": 0, \"a\": 1}", "{\"model\": 3}", "{}"})
-    CHECK(error_of([&] { fl::read_bpe_vocabulary(folder.write("bad.json", text)); }).says(fl::errc::data, "vocabulary '", "bad.json'"));
-  CHECK(error_of([&] { fl::read_bpe_vocabulary(folder.write("deep.json", std::string(2000000, '['))); }).code == fl::errc::data);
+  for (const char* text :
+       {"", "{", "[1, 2]", "3", "{\"a\": 0", "\xFF\xFE", "{\"a\": 0, \"a\": 1}", "{\"model\": 3}", "{}"})
+    CHECK(error_of([&] {
+            fl::read_bpe_vocabulary(folder.write("bad.json", text));
+          }).says(fl::errc::data, "vocabulary '", "bad.json'"));
+  CHECK(error_of([&] { fl::read_bpe_vocabulary(folder.write("deep.json", std::string(2000000, '['))); }).code
+        == fl::errc::data);
 }
 
 TEST_CASE("lines of merges that are no merges name themselves") {
@@ -93,8 +102,10 @@ TEST_CASE("lines of merges that are no merges name themselves") {
   CHECK(merges("a b").code == fl::errc::ok);
   CHECK(merges("#version: 0.2\na b\n\n").code == fl::errc::ok);
   for (const char* line : {"ab", "a b c", " b", "a ", "a  b", ""})
-    CHECK(merges("#version: 0.2\na b\n" + std::string(line) + "\nab c\n").says(fl::errc::data, "line 3 of", "two tokens with a space"));
-  CHECK(merges("#version: 0.2\na b\nx y\n").says(fl::errc::data, "line 3 joins 'x' and 'y'", "whose join is no token", "one vocabulary"));
+    CHECK(merges("#version: 0.2\na b\n" + std::string(line) + "\nab c\n")
+              .says(fl::errc::data, "line 3 of", "two tokens with a space"));
+  CHECK(merges("#version: 0.2\na b\nx y\n")
+            .says(fl::errc::data, "line 3 joins 'x' and 'y'", "whose join is no token", "one vocabulary"));
   CHECK(merges("a b\nqq b\n").says(fl::errc::data, "line 2", "the first of which is no token"));
   CHECK(merges("a b\nab c\na b\n").says(fl::errc::data, "line 3", "as one before it does"));
 }
@@ -118,7 +129,8 @@ TEST_CASE("ids are 0 to the count, each once") {
     CHECK(error_of([&] {
             folder.write("encoder.json", "{\"a\": " + std::string(id) + "}");
             fl::read_bpe_vocabulary(folder.path());
-          }).code == fl::errc::data);
+          }).code
+          == fl::errc::data);
 }
 
 TEST_CASE("all bytes are needed, in symbols") {
@@ -158,13 +170,16 @@ TEST_CASE("a tokenizer.json that is not as GPT-2's says where") {
   const auto with = [&](const std::string& more) {
     return error_of([&] { fl::read_bpe_vocabulary(folder.write("t.json", tokenizer_json(s, more))); });
   };
-  const std::string good = "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}";
+  const std::string good =
+      "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}";
   CHECK(with(good + ", \"normalizer\": null").code == fl::errc::ok);
   CHECK(with(good + ", \"normalizer\": {\"type\": \"NFC\"}").says(fl::errc::data, "normalizer", "t.json"));
   CHECK(with("\"pre_tokenizer\": null").says(fl::errc::data, "pre_tokenizer", "ByteLevel"));
   CHECK(with("\"pre_tokenizer\": {\"type\": \"Metaspace\"}").says(fl::errc::data, "pre_tokenizer", "ByteLevel"));
-  CHECK(with("\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true}").says(fl::errc::data, "add_prefix_space", "expected false"));
-  CHECK(with("\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"use_regex\": false}").says(fl::errc::data, "use_regex", "expected true"));
+  CHECK(with("\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true}")
+            .says(fl::errc::data, "add_prefix_space", "expected false"));
+  CHECK(with("\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"use_regex\": false}")
+            .says(fl::errc::data, "use_regex", "expected true"));
   auto text = tokenizer_json(s);
   const auto change = [&](const std::string& from, const std::string& to) {
     auto t = text;

@@ -35,8 +35,8 @@ TEST_CASE("words, numbers, signs, each with a space before it") {
 }
 
 TEST_CASE("contractions, small letters only, before everything else") {
-  CHECK(pieces("I'm she'll they've don't it's you're he'd") ==
-        texts{"I", "'m", " she", "'ll", " they", "'ve", " don", "'t", " it", "'s", " you", "'re", " he", "'d"});
+  CHECK(pieces("I'm she'll they've don't it's you're he'd")
+        == texts{"I", "'m", " she", "'ll", " they", "'ve", " don", "'t", " it", "'s", " you", "'re", " he", "'d"});
   CHECK(pieces("IT'S") == texts{"IT", "'", "S"});
   CHECK(pieces("'stop") == texts{"'s", "top"});
   CHECK(pieces(" 's") == texts{" '", "s"});
@@ -57,18 +57,23 @@ TEST_CASE("white space leaves its last character to the next piece") {
 }
 
 TEST_CASE("classes of Unicode: letters, numbers, spaces, and what is neither") {
-  CHECK(pieces("na\u00EFve \u4E2D\u6587 \u05E9\u05DC\u05D5\u05DD") == texts{"na\u00EFve", " \u4E2D\u6587", " \u05E9\u05DC\u05D5\u05DD"});
-  CHECK(pieces("e\u0301") == texts{"e", "\u0301"});           // a combining mark is no letter
+  CHECK(pieces("na\u00EFve \u4E2D\u6587 \u05E9\u05DC\u05D5\u05DD")
+        == texts{"na\u00EFve", " \u4E2D\u6587", " \u05E9\u05DC\u05D5\u05DD"});
+  CHECK(pieces("e\u0301") == texts{"e", "\u0301"});  // a combining mark is no letter
   CHECK(pieces("\u00BD\u0663\u2167x") == texts{"\u00BD\u0663\u2167", "x"});
   CHECK(pieces("\u200B\u200D\uFEFF") == texts{"\u200B\u200D\uFEFF"});  // of no width, and no space
   CHECK(pieces("\x1C\x7F") == texts{"\x1C\x7F"});
-  CHECK(pieces("a\u0085" "b") == texts{"a", "\u0085", "b"});
+  CHECK(pieces("a\u0085"
+               "b")
+        == texts{"a", "\u0085", "b"});
   CHECK(pieces("\U0001F1E9\U0001F1EA \U0001E900") == texts{"\U0001F1E9\U0001F1EA", " \U0001E900"});
   CHECK(pieces(std::string_view("a\0b", 3)) == texts{"a", std::string(1, '\0'), "b"});
 }
 
 TEST_CASE("bytes that are no UTF-8 are signs") {
-  CHECK(pieces("a\xFF\xFE" "b") == texts{"a", "\xFF\xFE", "b"});
+  CHECK(pieces("a\xFF\xFE"
+               "b")
+        == texts{"a", "\xFF\xFE", "b"});
   CHECK(pieces("\xC3") == texts{"\xC3"});
   CHECK(pieces("x\xE4\xB8") == texts{"x", "\xE4\xB8"});
   CHECK(pieces("\xED\xA0\x80!") == texts{"\xED\xA0\x80!"});  // a surrogate

@@ -14,8 +14,15 @@ using fusionllm_test::tiny_source;
 namespace {
 
 const fl::bpe_tokenizer& tiny() {
-  static const fl::bpe_tokenizer t{fl::bpe_vocabulary(
-      tiny_source({{"a", "a"}, {"aa", "aa"}, {"b", "c"}, {"a", "b"}, {"ab", "c"}, {" ", "t"}, {" t", "h"}, {"aa", "b"}, {"\xE2", "\x82"}}))};
+  static const fl::bpe_tokenizer t{fl::bpe_vocabulary(tiny_source({{"a", "a"},
+                                                                   {"aa", "aa"},
+                                                                   {"b", "c"},
+                                                                   {"a", "b"},
+                                                                   {"ab", "c"},
+                                                                   {" ", "t"},
+                                                                   {" t", "h"},
+                                                                   {"aa", "b"},
+                                                                   {"\xE2", "\x82"}}))};
   return t;
 }
 
@@ -102,7 +109,8 @@ TEST_CASE("decode gives back all bytes, UTF-8 or not") {
   for (int i = 0; i < 20000; ++i) text += static_cast<char>(random());
   for (int i = 0; i < 20000; ++i) text += "a \xC3\xA9\xE2\x82\n"[random() % 8];
   CHECK(tiny().decode(tiny().encode(text)) == text);
-  for (std::size_t n : {1u, 2u, 3u, 5u, 100u}) CHECK(tiny().decode(tiny().encode(text.substr(200, n))) == text.substr(200, n));
+  for (std::size_t n : {1u, 2u, 3u, 5u, 100u})
+    CHECK(tiny().decode(tiny().encode(text.substr(200, n))) == text.substr(200, n));
 }
 
 TEST_CASE("special tokens are text unless they are asked for") {
@@ -133,7 +141,9 @@ TEST_CASE("ids outside the vocabulary are refused") {
 
 TEST_CASE("a stream holds back what is not yet a character") {
   fl::bpe_stream s(tiny());
-  const auto add = [&](std::string_view byte) { return s.add(tiny().tokens().of_byte(static_cast<unsigned char>(byte[0]))); };
+  const auto add = [&](std::string_view byte) {
+    return s.add(tiny().tokens().of_byte(static_cast<unsigned char>(byte[0])));
+  };
   CHECK(add("a") == "a");
   CHECK(add("\xE2").empty());
   CHECK(add("\x82").empty());

@@ -25,8 +25,10 @@ std::vector<std::int32_t> fill(const Data& d, fl::u64 step, fl::i64 rows, fl::i6
   std::vector<std::int32_t> all(std::size_t(2 * rows * time));
   const std::span tokens(all.data(), all.size() / 2), targets(all.data() + all.size() / 2, all.size() / 2);
   const fl::output_span inputs[] = {{"tokens", tokens, {rows, time}}, {"targets", targets, {rows, time}}};
-  if (held_out) d.fill_validation(fl::i64(step), 0, rows, inputs);
-  else d.fill(step, 0, rows, inputs);
+  if (held_out)
+    d.fill_validation(fl::i64(step), 0, rows, inputs);
+  else
+    d.fill(step, 0, rows, inputs);
   return all;
 }
 
@@ -35,8 +37,9 @@ std::vector<std::int32_t> fill(const Data& d, fl::u64 step, fl::i64 rows, fl::i6
 TEST_CASE("a token file that is too short says what it holds and what is needed") {
   temporary_folder folder;
   for (fl::i64 n : {0, 1, 7, 8})
-    CHECK(error_of([&] { fl::token_data d(fl::mapped_token_file(write(folder, n, 1000)), {.time = 8}); })
-              .says(fl::errc::data, "holds " + std::to_string(n) + " tokens", "expected 9 or more (time + 1)"));
+    CHECK(error_of([&] {
+            fl::token_data d(fl::mapped_token_file(write(folder, n, 1000)), {.time = 8});
+          }).says(fl::errc::data, "holds " + std::to_string(n) + " tokens", "expected 9 or more (time + 1)"));
   const fl::token_data d(fl::mapped_token_file(write(folder, 9, 1000)), {.time = 8, .rows = 2});
   CHECK(d.order().samples() == 1);
   const auto r = fill(d, 3, 2, 8);
@@ -59,7 +62,8 @@ TEST_CASE("samples are those of the same integers in a raw file") {
     CHECK(d.train_tokens() == 4500);
     REQUIRE(d.validation_batches() == e.validation_batches());
     for (fl::u64 step : {0u, 1u, 400u, 100000u}) CHECK(fill(d, step, 4, 16) == fill(e, step, 4, 16));
-    for (fl::u64 b = 0; b < fl::u64(d.validation_batches()); ++b) CHECK(fill(d, b, 4, 16, true) == fill(e, b, 4, 16, true));
+    for (fl::u64 b = 0; b < fl::u64(d.validation_batches()); ++b)
+      CHECK(fill(d, b, 4, 16, true) == fill(e, b, 4, 16, true));
     CHECK(d.describe() == folder / "tokens" + ": 4500 tokens to train on, 500 held out");
   }
 }

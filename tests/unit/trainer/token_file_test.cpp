@@ -2,8 +2,8 @@
 // Case C25 for token files: every kind of file that is none, and the smallest that are.
 #include <fusionllm/trainer/token_file.hpp>
 
-#include <fusionllm/trainer/token_writer.hpp>
 #include <sys/stat.h>
+#include <fusionllm/trainer/token_writer.hpp>
 
 #include "catch.hpp"
 #include "unit/error_of.hpp"
@@ -15,7 +15,8 @@ using fusionllm_test::temporary_folder;
 
 namespace {
 
-std::string write(const temporary_folder& folder, const std::string& name, std::vector<fl::u32> tokens, fl::i64 vocabulary) {
+std::string write(const temporary_folder& folder, const std::string& name, std::vector<fl::u32> tokens,
+                  fl::i64 vocabulary) {
   fl::token_writer w(folder / name, vocabulary, 77);
   for (fl::u32 t : tokens) w.add(t);
   w.finish();
@@ -24,13 +25,15 @@ std::string write(const temporary_folder& folder, const std::string& name, std::
 
 /// The file with a field of its header changed, and sealed again or not.
 template <class T>
-std::string with_field(const temporary_folder& folder, const std::string& good, std::size_t at, T value, bool seal = true) {
+std::string with_field(const temporary_folder& folder, const std::string& good, std::size_t at, T value,
+                       bool seal = true) {
   std::string bytes = folder.read(good);
   fl::detail::token_header h;
   std::memcpy(h.data(), bytes.data(), fl::detail::token_header_bytes);
   h.put(at, value);
   if (seal) h.seal();
-  return folder.write("changed.bin", std::string(h.data(), fl::detail::token_header_bytes) + bytes.substr(fl::detail::token_header_bytes));
+  return folder.write("changed.bin", std::string(h.data(), fl::detail::token_header_bytes)
+                                         + bytes.substr(fl::detail::token_header_bytes));
 }
 
 auto opening(const std::string& path, fl::i64 vocabulary = 1 << 20) {
@@ -42,7 +45,8 @@ auto opening(const std::string& path, fl::i64 vocabulary = 1 << 20) {
 TEST_CASE("tokens come back, two or four bytes wide") {
   temporary_folder folder;
   const std::vector<fl::u32> few{0, 1, 255, 256, 50256}, many{0, 65535, 65536, 99999};
-  const fl::mapped_token_file a(write(folder, "a.bin", few, 50257), 50257), b(write(folder, "b.bin", many, 100000), 100000);
+  const fl::mapped_token_file a(write(folder, "a.bin", few, 50257), 50257),
+      b(write(folder, "b.bin", many, 100000), 100000);
   CHECK(a.format() == fl::token_format::uint16);
   CHECK(b.format() == fl::token_format::uint32);
   REQUIRE(a.count() == 5);
@@ -81,10 +85,12 @@ TEST_CASE("what is cut off, damaged or too long says so with counts") {
   temporary_folder folder;
   const auto good = folder.read((write(folder, "good", {1, 2, 3, 4, 5}, 300), "good"));
   for (std::size_t n : {0u, 1u, 8u, 63u})
-    CHECK(opening(folder.write("cut", good.substr(0, n))).says(fl::errc::data, "has " + std::to_string(n) + " bytes", "64 of header"));
-  for (std::size_t n : {64u, 65u, 73u})
     CHECK(opening(folder.write("cut", good.substr(0, n)))
-              .says(fl::errc::data, "holds " + std::to_string((n - 64) / 2) + " whole tokens", "expected 5", "cut off"));
+              .says(fl::errc::data, "has " + std::to_string(n) + " bytes", "64 of header"));
+  for (std::size_t n : {64u, 65u, 73u})
+    CHECK(
+        opening(folder.write("cut", good.substr(0, n)))
+            .says(fl::errc::data, "holds " + std::to_string((n - 64) / 2) + " whole tokens", "expected 5", "cut off"));
   for (const char* more : {"x", "xx", "xxxx"})
     CHECK(opening(folder.write("more", good + more)).says(fl::errc::data, "expected 5 of 2 bytes", "behind its end"));
   for (std::size_t at = 8; at < good.size(); ++at) {  // no single damaged byte is overlooked
@@ -93,21 +99,25 @@ TEST_CASE("what is cut off, damaged or too long says so with counts") {
     INFO(at);
     CHECK(opening(folder.write("bad", bad)).code == fl::errc::data);
   }
-  CHECK(opening(folder.write("text", std::string(100, 'x'))).says(fl::errc::data, "does not begin as one", "`tokenize`"));
+  CHECK(
+      opening(folder.write("text", std::string(100, 'x'))).says(fl::errc::data, "does not begin as one", "`tokenize`"));
 }
 
 TEST_CASE("headers that lie") {
   temporary_folder folder;
   write(folder, "good", {1, 2, 3, 4}, 300);
   using fl::u32, fl::u64;
-  CHECK(opening(with_field(folder, "good", 24, u64(1) << 63)).says(fl::errc::data, "holds 4 whole tokens", "expected 9223372036854775808"));
+  CHECK(opening(with_field(folder, "good", 24, u64(1) << 63))
+            .says(fl::errc::data, "holds 4 whole tokens", "expected 9223372036854775808"));
   CHECK(opening(with_field(folder, "good", 24, ~u64(0))).says(fl::errc::data, "holds 4 whole tokens"));
   CHECK(opening(with_field(folder, "good", 24, u64(3))).says(fl::errc::data, "expected 3", "behind its end"));
   CHECK(opening(with_field(folder, "good", 24, u64(3), false)).says(fl::errc::data, "damaged header"));
-  for (u32 width : {0u, 1u, 3u, 8u, ~0u}) CHECK(opening(with_field(folder, "good", 12, width)).says(fl::errc::data, "expected 2 or 4"));
+  for (u32 width : {0u, 1u, 3u, 8u, ~0u})
+    CHECK(opening(with_field(folder, "good", 12, width)).says(fl::errc::data, "expected 2 or 4"));
   CHECK(opening(with_field(folder, "good", 12, u32(4))).says(fl::errc::data, "holds 2 whole tokens"));
   CHECK(opening(with_field(folder, "good", 8, u32(2))).says(fl::errc::data, "version 2, expected 1"));
-  for (u64 v : {u64(0), u64(65537), ~u64(0)}) CHECK(opening(with_field(folder, "good", 16, v)).says(fl::errc::data, "a vocabulary of"));
+  for (u64 v : {u64(0), u64(65537), ~u64(0)})
+    CHECK(opening(with_field(folder, "good", 16, v)).says(fl::errc::data, "a vocabulary of"));
   CHECK(opening(with_field(folder, "good", 16, u64(4)))
             .says(fl::errc::data, "token 3 of", "is 4 (at byte 70)", "expected 0 to 3", "damaged"));
   CHECK(opening(with_field(folder, "good", 40, u64(4))).says(fl::errc::data, "does not fit its checksum"));
@@ -127,7 +137,8 @@ TEST_CASE("what is no file is named") {
   CHECK(opening(folder.path()).says(fl::errc::data, "is a directory"));
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK(opening(folder / "pipe").says(fl::errc::data, "is a pipe or a device"));
-  for (const auto& path : {folder / "absent", folder.path(), folder / "pipe", folder.write("short", "FLM"), folder.write("empty", "")})
+  for (const auto& path :
+       {folder / "absent", folder.path(), folder / "pipe", folder.write("short", "FLM"), folder.write("empty", "")})
     CHECK_FALSE(fl::is_token_file(path));
 }
 
@@ -141,17 +152,23 @@ TEST_CASE("a writer that ends early leaves nothing, and the old file as it was")
   }
   CHECK(folder.read("tokens") == "old");
   CHECK_FALSE(std::ifstream(folder / "tokens.part").good());
-  CHECK(error_of([&] { fl::token_writer w(folder / "no/such/folder", 10, 0); }).says(fl::errc::data, "cannot create", "No such file"));
+  CHECK(error_of([&] {
+          fl::token_writer w(folder / "no/such/folder", 10, 0);
+        }).says(fl::errc::data, "cannot create", "No such file"));
   CHECK(error_of([&] { fl::token_writer w(folder / "x", 0, 0); }).says(fl::errc::data, "a vocabulary of 0"));
   if (std::ifstream("/dev/full").good()) {
     REQUIRE(::symlink("/dev/full", (folder / "full.part").c_str()) == 0);
-    CHECK(error_of([&] { fl::token_writer w(folder / "full", 10, 0); }).says(fl::errc::resource, "No space left", "free some space"));
+    CHECK(error_of([&] {
+            fl::token_writer w(folder / "full", 10, 0);
+          }).says(fl::errc::resource, "No space left", "free some space"));
   }
 }
 
 TEST_CASE("the digest is that of tokens, vocabulary and tokenizer") {
   temporary_folder folder;
-  const auto digest = [&](std::vector<fl::u32> t, fl::i64 v) { return fl::mapped_token_file(write(folder, "d", t, v)).digest(); };
+  const auto digest = [&](std::vector<fl::u32> t, fl::i64 v) {
+    return fl::mapped_token_file(write(folder, "d", t, v)).digest();
+  };
   CHECK(digest({1, 2}, 300) == digest({1, 2}, 300));
   CHECK(digest({1, 2}, 300) != digest({2, 1}, 300));
   CHECK(digest({1, 2}, 300) != digest({1, 2}, 301));
