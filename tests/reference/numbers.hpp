@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the files of make_reference.py and make_gpt2.py.
+// Reads the files of make_reference.py and make_models.py.
 #pragma once
 
 #include <fstream>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of models/gpt2.hpp against transformers' GPT-2: loss, logits and every gradient of a first step, as
-// make_gpt2.py wrote them.
+// The models of models/gpt2.hpp and models/llama.hpp against those of transformers: loss, logits and every gradient of a
+// first step, as make_models.py wrote them.
 #include <fusionllm/models/gpt2.hpp>
+#include <fusionllm/models/llama.hpp>
 
 #include <algorithm>
 
@@ -16,7 +17,13 @@ using namespace fusionllm_test;
 
 namespace {
 
-struct model : fl::gpt<fl::gpt_config{.layers = 2, .width = 32, .heads = 4, .vocabulary = 61, .positions = 16}> {};
+struct small_gpt2 : fl::gpt<fl::gpt_config{.layers = 2, .width = 32, .heads = 4, .vocabulary = 61, .positions = 16}> {
+  static constexpr const char* name = "gpt2";
+};
+struct small_llama
+    : fl::llama<fl::llama_config{.layers = 2, .width = 16, .heads = 4, .kv_heads = 2, .hidden = 40, .vocabulary = 61}> {
+  static constexpr const char* name = "llama";
+};
 constexpr fl::sizes size{3, 9};
 
 u32 mixed(u32 stream, std::size_t i) {
@@ -29,9 +36,9 @@ u32 mixed(u32 stream, std::size_t i) {
 }
 double drawn(u32 stream, std::size_t i) { return double(mixed(stream, i) >> 8) / 16777216.0 - 0.5; }
 
-template <class Device>
+template <class Model, class Device>
 graph_runner<Device> first_step(typename Device::context& c) {
-  graph_runner<Device> run(fl::graph_of<model>(), fl::device_table<model, Device>(), size, c);
+  graph_runner<Device> run(fl::graph_of<Model>(), fl::device_table<Model, Device>(), size, c);
   const fl::graph_view& g = run.graph();
   std::vector<std::string> names;
   for (const auto& p : g.params) names.emplace_back(p.path.view());
@@ -39,7 +46,8 @@ graph_runner<Device> first_step(typename Device::context& c) {
   for (u32 stream = 0; stream < names.size(); ++stream) {
     const std::string& n = names[stream];
     auto& w = run.parameter(fl::find_parameter(g, n));
-    const bool scale = n.find("ln_") != std::string::npos && n.ends_with("weight");
+    const bool norm = n.find("ln_") != std::string::npos || n.find("norm") != std::string::npos;
+    const bool scale = norm && n.ends_with("weight");
     for (std::size_t i = 0; i < w.size(); ++i)
       w[i] = typename Device::real((scale ? 1.0 : 0.0) + 0.5 * drawn(stream, i));
   }
@@ -61,18 +69,21 @@ std::vector<double> without_keys(const std::string& name, std::vector<double> x)
   return x;
 }
 
-template <class Device>
-void compare(graph_runner<Device>& run, double limit) {
+template <class Model, class Device>
+void compare(typename Device::context& c, double limit) {
+  auto run = first_step<Model, Device>(c);
   const fl::graph_view& g = run.graph();
   int gradients = 0;
-  for (const auto& t : read_case("gpt2")) {
-    INFO(t.kind << ' ' << t.name);
+  for (const auto& t : read_case(Model::name)) {
+    INFO(Model::name << ' ' << t.kind << ' ' << t.name);
     if (t.name == "loss")
       CHECK(std::abs(double(run.value(g.loss)[0]) - t.values[0]) < limit * t.values[0]);
     else if (t.name == "logits")
       CHECK(distance(run.value(fl::find_output(g, "logits")), t.values) < limit);
     else {
-      const auto& found = run.gradient(fl::find_parameter(g, t.name));
+      const int p = fl::find_parameter(g, t.name);
+      REQUIRE(p >= 0);
+      const auto& found = run.gradient(p);
       CHECK(distance(without_keys(t.name, {found.begin(), found.end()}), without_keys(t.name, t.values)) < limit);
       ++gradients;
     }
@@ -82,14 +93,14 @@ void compare(graph_runner<Device>& run, double limit) {
 
 }  // namespace
 
-TEST_CASE("a GPT-2 on reference<double> has transformers' loss, logits and gradients") {
+TEST_CASE("GPT-2 and Llama on reference<double> have transformers' loss, logits and gradients") {
   fl::reference<double>::context c;
-  auto run = first_step<fl::reference<double>>(c);
-  compare(run, 1e-6);  // what is stored has seven digits
+  compare<small_gpt2, fl::reference<double>>(c, 1e-6);  // what is stored has seven digits
+  compare<small_llama, fl::reference<double>>(c, 1e-6);
 }
 
-TEST_CASE("a GPT-2 on fl::cpu has transformers' loss, logits and gradients, to fp32") {
+TEST_CASE("GPT-2 and Llama on fl::cpu have transformers' loss, logits and gradients, to fp32") {
   fl::cpu::context c(2);
-  auto run = first_step<fl::cpu>(c);
-  compare(run, 1e-5);
+  compare<small_gpt2, fl::cpu>(c, 1e-5);
+  compare<small_llama, fl::cpu>(c, 1e-5);
 }
