@@ -42,6 +42,8 @@ class progress final : public event_sink {
  public:
   /// `every`: steps between plain lines. `width`: columns of the terminal; 0: no terminal.
   progress(std::FILE* out, u64 every, int width) : out_(out), every_(std::max<u64>(every, 1)), width_(width) {}
+  /// What is counted a second: "samples" where a sample has no time.
+  void count(const char* things) { things_ = things; }
   /// Looks at `out` itself.
   progress(std::FILE* out, u64 every) : progress(out, every, columns_of(out)) {}
   ~progress() override { end_line(); }
@@ -78,14 +80,14 @@ class progress final : public event_sink {
   static unsigned long long number(u64 n) { return n; }
 
   void plain(const step_event& e, u64 left) {
-    std::fprintf(out_, "step %llu/%llu  loss %.4f  lr %.2e  norm %.3f  %.0f tokens/s  %s left\n", number(e.step), number(e.steps),
-                 e.loss, e.learning_rate, e.gradient_norm, e.tokens_per_second(), clock_text(pace_.seconds_left(left)).c_str());
+    std::fprintf(out_, "step %llu/%llu  loss %.4f  lr %.2e  norm %.3f  %.0f %s/s  %s left\n", number(e.step), number(e.steps),
+                 e.loss, e.learning_rate, e.gradient_norm, e.tokens_per_second(), things_, clock_text(pace_.seconds_left(left)).c_str());
     std::fflush(out_);
   }
   void draw(const step_event& e, u64 left) {
     char text[200];
-    std::snprintf(text, sizeof text, " %llu/%llu  loss %.4f  %.0f tokens/s  %s left", number(e.step), number(e.steps), e.loss,
-                  e.tokens_per_second(), clock_text(pace_.seconds_left(left)).c_str());
+    std::snprintf(text, sizeof text, " %llu/%llu  loss %.4f  %.0f %s/s  %s left", number(e.step), number(e.steps), e.loss,
+                  e.tokens_per_second(), things_, clock_text(pace_.seconds_left(left)).c_str());
     std::string line(text);
     const int cells = width_ - int(line.size()) - 3;
     if (cells >= 5) {
@@ -106,6 +108,7 @@ class progress final : public event_sink {
   std::FILE* out_;
   u64 every_;
   int width_;
+  const char* things_ = "tokens";
   bool open_ = false;
   pace_meter pace_;
 };
