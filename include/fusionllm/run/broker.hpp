@@ -69,8 +69,8 @@ class run_state {
 /// What the broker is told becomes events, checkpoints and an ending.
 class broker_process final : public broker_host {
  public:
-  broker_process(const command_call& call, const cluster_settings& s, event_sinks& events)
-      : call_(call), settings_(s), events_(events), ended_(errc::ok, "") {
+  broker_process(const command_call& call, const cluster_settings& s, command_sinks& sinks)
+      : call_(call), settings_(s), sinks_(sinks), events_(sinks.all), ended_(errc::ok, "") {
     if (!call.config.run.empty()) folder_.emplace(call.config.run);
   }
 
@@ -92,6 +92,7 @@ class broker_process final : public broker_host {
   void warn(const std::string& line) { events_.on_message({severity::warning, line}); }
 
   void on_plan(const plan& p, const cost_model& costs) override {
+    sinks_.begin();
     plan_ = p;
     for (const machine& m : costs.machines().peers) names_.push_back(m.name);
     const planning_problem problem = problem_of(call_.model, settings_, costs);
@@ -160,6 +161,7 @@ class broker_process final : public broker_host {
 
   const command_call& call_;
   const cluster_settings& settings_;
+  command_sinks& sinks_;
   event_sinks& events_;
   std::optional<run_folder> folder_;
   run_state state_;
@@ -222,7 +224,7 @@ inline int broker_command(const command_call& call) {
   std::unique_ptr<data_source> data;
   if (!call.config.data.empty() || call.program.make_data) data = open_data(call);
   command_sinks sinks(call, data ? data->digest() : 0);
-  detail::broker_process process(call, s, sinks.all);
+  detail::broker_process process(call, s, sinks);
   const u64 first = call.config.resume ? process.resume() : 0;
   if (first >= s.steps) {
     process.on_text("nothing left to do: step " + std::to_string(first) + " of " + std::to_string(s.steps) + " is done");

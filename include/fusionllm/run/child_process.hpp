@@ -22,13 +22,19 @@ namespace fusionllm::inline v0 {
 
 class child_process {
  public:
-  /// Starts this program again. `environment` is added to this process's. Errors: errc::resource.
+  /// Starts this program again. `environment` is added to this process's, or in the place of what has its names there.
+  /// Errors: errc::resource.
   child_process(std::string name, const std::vector<std::string>& arguments, const std::vector<std::string>& environment)
       : name_(std::move(name)), said_(::memfd_create("stderr", 0)) {
     std::vector<char*> words = pointers(arguments);
-    std::vector<std::string> variables;
-    for (char** v = ::environ; *v; ++v) variables.emplace_back(*v);
-    variables.insert(variables.end(), environment.begin(), environment.end());
+    if (said_.get() < 0) fail(errc::resource, "cannot start ", name_, ": no room for what it says: ", std::strerror(errno));
+    std::vector<std::string> variables = environment;
+    for (char** v = ::environ; *v; ++v) {
+      const std::string_view one = *v, key = one.substr(0, one.find('=') + 1);
+      bool given = false;
+      for (const auto& e : environment) given = given || (!key.empty() && e.starts_with(key));
+      if (!given) variables.emplace_back(one);
+    }
     std::vector<char*> all = pointers(variables);
     const pid_t parent = ::getpid();
     pid_ = ::fork();

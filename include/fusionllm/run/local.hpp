@@ -46,11 +46,12 @@ class local_peers {
     c.bind = "127.0.0.1:0";
     c.announce.clear();
     config_.emplace(to_json(c));
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      children_.emplace_back(names_[i],
-                             std::vector<std::string>{call_.path, "peer", "--config", config_->path(), "--rank", std::to_string(i),
-                                                      "--name", names_[i], "--quiet"},
-                             std::vector<std::string>{"FUSIONLLM_TOKEN=" + c.token});
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      std::vector<std::string> words{call_.path, "peer", "--config", config_->path(), "--rank", std::to_string(i),
+                                     "--name", names_[i], "--quiet"};
+      if (!c.data.empty()) words.insert(words.end(), {"--data", c.data});  // JSON keeps no bytes that are not UTF-8
+      children_.emplace_back(names_[i], words, std::vector<std::string>{"FUSIONLLM_TOKEN=" + c.token});
+    }
   }
   bool started() const { return !children_.empty(); }
 
@@ -112,7 +113,7 @@ inline int local_command(const command_call& given) {
     fail(errc::config, "peers is ", s.peers, ", the topology '", call.config.topology, "' has ", s.machines->size(), " devices");
   const auto data = open_data(call);
   command_sinks sinks(call, data->digest());
-  detail::broker_process process(call, s, sinks.all);
+  detail::broker_process process(call, s, sinks);
   const u64 first = call.config.resume ? process.resume() : 0;
   if (first >= s.steps) {
     process.on_text("nothing left to do: step " + std::to_string(first) + " of " + std::to_string(s.steps) + " is done");

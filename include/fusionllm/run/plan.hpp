@@ -49,13 +49,7 @@ inline int plan_command(const command_call& call) {
   const cost_model costs = detail::costs_of(call, s);
   const planning_problem problem = problem_of(call.model, s, costs);
   const plan p = plan_run(call.model, s, costs);
-  if (!call.options.output.empty()) {
-    std::FILE* f = std::fopen(call.options.output.c_str(), "we");
-    const std::string text = write_plan(call.model.graph, p);
-    const bool written = f && std::fputs(text.c_str(), f) >= 0;
-    if ((f && std::fclose(f) != 0) || !written)
-      fail(errc::resource, "cannot write the plan to '", call.options.output, "': ", std::strerror(errno));
-  }
+  if (!call.options.output.empty()) detail::write_whole_file(call.options.output, write_plan(call.model.graph, p));
   if (call.options.json) {
     json_text j(2);
     detail::add_json(j, problem, p);

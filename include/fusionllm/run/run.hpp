@@ -3,6 +3,10 @@
 // signal handlers and decide how the process ends; docs/errors.md has a paragraph for each exit status.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <exception>
 #include <new>
 
@@ -40,6 +44,17 @@ inline int dispatch(const command_call& call, std::string_view command) {
   fail(errc::internal, "the command '", command, "' has no function");
 }
 
+/// Of the process, before anything is opened. A file of the run must not get the number of a standard stream that was
+/// closed: what is printed would go into it (and still fails to be written). A limit of a file's size is an error of the
+/// write, not the end of the process.
+inline void prepare_process() {
+  int number;
+  do number = ::open("/dev/null", O_RDONLY | O_NOCTTY);
+  while (number >= 0 && number <= 2);
+  if (number > 2) ::close(number);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
 /// Defaults, then the run folder's file (of a trained model), then --config, then the environment, then flags.
 inline run_config resolve(const command_line& line, const run_config& defaults) {
   run_config c = defaults;
@@ -67,6 +82,7 @@ inline const model_binding& model_of(std::span<const named_model> models, std::s
 }
 
 inline int run_program(std::span<const named_model> models, std::span<const char* const> arguments, const program_options& program) {
+  prepare_process();
   const char* path = arguments.empty() ? "fusionllm" : arguments.front();
   std::string_view name = path;
   if (const auto slash = name.rfind('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);

@@ -11,6 +11,32 @@
 
 namespace fusionllm::inline v0 {
 
+namespace detail {
+
+/// Writes `text` beside `path` and puts it there when it is whole, so that what was there before is not lost to a full
+/// disk. A pipe or a device is written straight. Errors: errc::resource.
+inline void write_whole_file(const std::string& path, std::string_view text) {
+  struct stat info{};
+  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  const std::string part = special ? path : path + ".part";
+  descriptor file(::open(part.c_str(), O_WRONLY | O_CLOEXEC | (special ? O_NONBLOCK : O_CREAT | O_TRUNC), 0644));
+  const bool opened = file.get() >= 0;
+  bool good = opened;
+  while (good && !text.empty()) {
+    const auto n = ::write(file.get(), text.data(), text.size());
+    if (n > 0) text.remove_prefix(std::size_t(n));
+    else good = n < 0 && errno == EINTR;
+  }
+  if (good) good = ::close(file.release()) == 0;
+  if (good && !special) good = ::rename(part.c_str(), path.c_str()) == 0;
+  if (good) return;
+  const int why = errno;
+  if (opened && !special) ::unlink(part.c_str());
+  fail(errc::resource, "cannot write '", path, "': ", std::strerror(why), ": check the folder, or name another");
+}
+
+}  // namespace detail
+
 class run_folder {
  public:
   explicit run_folder(std::string path) : path_(std::move(path)), checkpoints_(path_ + "/checkpoints") {}
@@ -20,15 +46,22 @@ class run_folder {
   std::string config_file() const { return path_ + "/config.json"; }
   const checkpoint_folder& checkpoints() const { return checkpoints_; }
 
-  /// Makes the folder, and says what goes on in it: a resumed run must be the one that began there, and a new one must
-  /// not find checkpoints. Errors: errc::config naming the key that differs, errc::checkpoint, errc::resource.
+  bool holds_run() const { return !checkpoints_.steps().empty(); }
+
+  /// Makes the folder and checks what goes on in it: a resumed run must be the one that began there, and a new one must
+  /// not find checkpoints. Changes nothing of a run that is there. Errors: errc::config naming the key that differs,
+  /// errc::checkpoint, errc::resource.
   void open(const run_config& c, u64 data_digest) const {
     make(path_);
     checkpoints_.prepare();
-    const auto lasting = lasting_entries(c, data_digest);
-    if (c.resume) expect(lasting);
-    else begin(c);
-    write("lasting.json", to_json(lasting));
+    if (c.resume) expect(lasting_entries(c, data_digest));
+    else refuse_unless_new(c);
+  }
+  /// The opened folder is this run's from now on; one that it overwrites is removed. Not before all that can be wrong
+  /// with a configuration has been seen. Errors: errc::resource.
+  void begin(const run_config& c, u64 data_digest) const {
+    if (!c.resume && c.overwrite) remove_run();
+    write("lasting.json", to_json(lasting_entries(c, data_digest)));
     write("config.json", to_json(c));
   }
   /// The same for a run that is to go on from a checkpoint made elsewhere: what it must keep the same is decided when it
@@ -36,15 +69,15 @@ class run_folder {
   void open_for_import(const run_config& c) const {
     make(path_);
     checkpoints_.prepare();
-    begin(c);
+    refuse_unless_new(c);
+    if (c.overwrite) remove_run();
     ::unlink((path_ + "/lasting.json").c_str());
     write("config.json", to_json(c));
   }
 
  private:
-  void begin(const run_config& c) const {
-    if (c.overwrite) remove_run();
-    else if (!checkpoints_.steps().empty())
+  void refuse_unless_new(const run_config& c) const {
+    if (!c.overwrite && holds_run())
       fail(errc::config, "run folder '", path_, "' holds checkpoints: go on from them with --resume, remove them with --overwrite, or "
            "give another folder");
   }
@@ -72,13 +105,7 @@ class run_folder {
     return j.take() + '\n';
   }
 
-  void write(const std::string& name, const std::string& text) const {
-    const std::string path = path_ + '/' + name, part = path + ".part";
-    std::FILE* f = std::fopen(part.c_str(), "we");
-    const bool good = f && std::fwrite(text.data(), 1, text.size(), f) == text.size();
-    if ((f && std::fclose(f) != 0) || !good || std::rename(part.c_str(), path.c_str()) != 0)
-      fail(errc::resource, "cannot write '", path, "': ", std::strerror(errno), ": check the folder");
-  }
+  void write(const std::string& name, const std::string& text) const { detail::write_whole_file(path_ + '/' + name, text); }
 
   void expect(const std::vector<config_entry>& now) const {
     const std::string path = path_ + "/lasting.json";

@@ -21,18 +21,25 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
 /// The sinks that every running command has: progress, summary, the run folder's lines.
 class command_sinks {
  public:
-  command_sinks(const command_call& call, u64 data_digest) : summary_() {
+  command_sinks(const command_call& call, u64 data_digest) : call_(call), data_digest_(data_digest), summary_() {
     all.add(summary_);
     if (!call.config.run.empty()) {
-      run_folder(call.config.run).open(call.config, data_digest);
-      lines_ = std::make_unique<json_lines>(run_folder(call.config.run).metrics_file());
-      all.add(*lines_);
+      const run_folder folder(call.config.run);
+      folder.open(call.config, data_digest);
+      if (!folder.holds_run()) begin();
+      else if (!call.config.overwrite) open_lines();
     }
     if (!call.options.quiet) {
       progress_ = std::make_unique<progress>(call.options.json ? call.notes : call.out, u64(call.config.log_interval));
       if (call.config.time == 1) progress_->count("samples");
       all.add(*progress_);
     }
+  }
+  /// The first step is about to begin: what the run overwrites is removed now, and not for a run that cannot begin.
+  void begin() {
+    if (call_.config.run.empty() || std::exchange(begun_, true)) return;
+    run_folder(call_.config.run).begin(call_.config, data_digest_);
+    if (!lines_) open_lines();
   }
   /// Prints what the run came to.
   void finish(const command_call& call) {
@@ -43,6 +50,14 @@ class command_sinks {
   event_sinks all;
 
  private:
+  void open_lines() {
+    lines_ = std::make_unique<json_lines>(run_folder(call_.config.run).metrics_file());
+    all.add(*lines_);
+  }
+
+  const command_call& call_;
+  u64 data_digest_;
+  bool begun_ = false;
   run_summary summary_;
   std::unique_ptr<json_lines> lines_;
   std::unique_ptr<progress> progress_;

@@ -114,6 +114,7 @@ inline int train_command(const command_call& call) {
   command_sinks sinks(call, data->digest());
   detail::single_run run(call, *data, sinks.all);
   if (call.config.resume) run.resume();
+  sinks.begin();
   sinks.all.on_message({severity::info, data->describe()});
   const stop_signal stop;
   const bool stopped = run.run(stop);
