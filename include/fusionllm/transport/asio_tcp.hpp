@@ -137,7 +137,9 @@ class basic_asio_tcp final : public transport, private detail::session_set {
     } else if (why == asio::error::access_denied) {
       remedy += "; ports below 1024 need privileges, choose another";
     }
-    fail(errc::network, "cannot bind ", to_string(detail::address_of(e)), " (asked for ", to_string(asked), ")",
+    const bool scarce = why.value() == EMFILE || why.value() == ENFILE || why.value() == ENOBUFS || why.value() == ENOMEM;
+    if (scarce) remedy += "; raise the limit (ulimit -n), or close what holds them";
+    fail(scarce ? errc::resource : errc::network, "cannot bind ", to_string(detail::address_of(e)), " (asked for ", to_string(asked), ")",
          remedy);
   }
   void accept(const std::shared_ptr<listener>& l) {

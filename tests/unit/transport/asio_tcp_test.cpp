@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusionllm/transport/asio_tcp.hpp>
 
+#include <sys/resource.h>
+
 #include <asio/ip/udp.hpp>
 #include <thread>
 
@@ -307,4 +309,24 @@ TEST_CASE("tcp: two reactors on two threads") {
   there.stop();
   thread.join();
   CHECK(at_there.messages.size() == 5);
+}
+
+TEST_CASE("tcp: no file descriptor left is a lack of resources, with what to do") {
+  two_sockets s;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  fl::errc code = fl::errc::ok;
+  std::string text;
+  try {
+    s.a->listen({"127.0.0.1", 0}, s.at_a);
+  } catch (const fl::error& e) {
+    code = e.code();
+    text = e.what();
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(code == fl::errc::resource);
+  CHECK(contains(text, "cannot bind 127.0.0.1:0"));
+  CHECK(contains(text, "ulimit -n"));
 }
