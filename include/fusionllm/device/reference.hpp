@@ -4,6 +4,7 @@
 #pragma once
 
 #include "reference/attention.hpp"
+#include "reference/average_pool.hpp"
 #include "reference/batch_norm.hpp"
 #include "reference/convolution.hpp"
 #include "reference/embedding.hpp"
@@ -11,7 +12,7 @@
 #include "reference/layer_norm.hpp"
 #include "reference/linear.hpp"
 #include "reference/loss.hpp"
-#include "reference/pooling.hpp"
+#include "reference/max_pool.hpp"
 #include "reference/rearrange.hpp"
 #include "reference/rms_norm.hpp"
 #include "reference/rotary.hpp"

@@ -28,9 +28,9 @@ struct resnet_config {
   bool bottleneck = false;  ///< blocks of 1x1, 3x3 and 1x1 with four times the channels, not of two 3x3
   i64 classes = 1000;
   resnet_stem stem = resnet_stem::imagenet;
-  i64 side = 224;     ///< images are (channels, side, side)
+  i64 side = 224;  ///< images are (channels, side, side)
   i64 channels = 3;
-  i64 width = 64;     ///< channels of the first layer; doubles from layer to layer
+  i64 width = 64;        ///< channels of the first layer; doubles from layer to layer
   double smoothing = 0;  ///< of labels
 };
 
@@ -52,8 +52,8 @@ constexpr auto resnet_block(auto x) {
   const auto branch = [&] {
     if constexpr (Bottleneck)
       return x | resnet_conv<Width, 1>("conv1") | batch_norm.named("bn1") | relu
-             | resnet_conv<Width, 3, Stride>("conv2") | batch_norm.named("bn2") | relu
-             | resnet_conv<out, 1>("conv3") | batch_norm.named("bn3");
+             | resnet_conv<Width, 3, Stride>("conv2") | batch_norm.named("bn2") | relu | resnet_conv<out, 1>("conv3")
+             | batch_norm.named("bn3");
     else
       return x | resnet_conv<Width, 3, Stride>("conv1") | batch_norm.named("bn1") | relu
              | resnet_conv<Width, 3>("conv2") | batch_norm.named("bn2");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization (Ioffe and Szegedy, arXiv 1502.03167) of each channel over a micro-batch's own samples and pixels.
-// The running statistics, which inference uses, are parameters that no optimizer sees; they are copied, sent and saved
-// like the others and have the same bits for every plan.
+// Batch normalization (Ioffe and Szegedy, arXiv 1502.03167) of each channel over a micro-batch's own samples and
+// pixels. The running statistics, which inference uses, are parameters that no optimizer sees; they are copied, sent
+// and saved like the others and have the same bits for every plan.
 #pragma once
 
 #include "../graph/sequence.hpp"

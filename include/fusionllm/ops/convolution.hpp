@@ -53,11 +53,11 @@ struct convolution_object : operator_object_base {
       return shape_mismatch<convolution_op, S, image_of_at_least<detail::check_window<W>::extent - 2 * W.padding>>{};
     else {
       const auto before = x.g->enter(scope);
-      const int weight = x.g->add_parameter(
-          "weight", extents_of<shape<Out, S::dims[1] / Groups, W.kernel, W.kernel>>(), init, true);
+      const int weight =
+          x.g->add_parameter("weight", extents_of<shape<Out, S::dims[1] / Groups, W.kernel, W.kernel>>(), init, true);
       const int bias = has_bias ? x.g->add_parameter("bias", extents_of<shape<Out>>(), zeros, false) : -1;
-      auto y = record<convolution_op, real, detail::image_after<S, Out, W>>(
-          x.g, from(x.id), {weight, bias}, {{W.stride, W.padding, W.dilation}, 0});
+      auto y = record<convolution_op, real, detail::image_after<S, Out, W>>(x.g, from(x.id), {weight, bias},
+                                                                            {{W.stride, W.padding, W.dilation}, 0});
       x.g->leave(before);
       return y;
     }

@@ -46,7 +46,8 @@ struct pool_object : operator_object_base {
 };
 }  // namespace detail
 
-/// `max_pool<window{.kernel = 3, .stride = 2, .padding = 1}>`: (batch, channels, height, width) -> (batch, channels, ...)
+/// `max_pool<window{.kernel = 3, .stride = 2, .padding = 1}>`: (batch, channels, height, width) -> (batch, channels,
+/// ...)
 template <window W>
 inline constexpr detail::pool_object<max_pool_op, W> max_pool{};
 template <window W>

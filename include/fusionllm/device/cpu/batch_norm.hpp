@@ -86,7 +86,8 @@ struct kernel<batch_norm_op, cpu> {
   struct sums {
     double sum, product;  ///< of dy; of dy * (x - mean)
   };
-  static sums sums_of(cpu_context& c, const detail::channel_shape& s, const float* x, const float* dy, i64 k, float mean) {
+  static sums sums_of(cpu_context& c, const detail::channel_shape& s, const float* x, const float* dy, i64 k,
+                      float mean) {
     double d[2] = {};
     for (i64 n = 0; n < s.images; ++n) c.loops.batch_norm_sums(x + s.at(n, k), dy + s.at(n, k), mean, s.pixels, d);
     return {d[0], d[1]};

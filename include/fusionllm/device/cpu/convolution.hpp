@@ -14,82 +14,86 @@ struct kernel<convolution_op, cpu> {
   static constexpr bool adds_partial = true;
 
   static void forward(cpu_context& c, const kernel_args& a) {
-    const part p(a, a.in[0].dims, a.out.dims);
+    const auto p = columns_of(a, a.in[0].dims, a.out.dims);
     const float *x = a.in[0].as<const float>(), *w = a.param[0].as<const float>(), *b = a.param[1].as<const float>();
     float* y = a.out.as<float>();
-    const i64 shares = p.output_shares(p.m.pieces()), columns = p.m.most_columns();
-    c.each(p.m.pieces() * p.s.groups * shares, [&](int rank, i64 task) {
-      const auto piece = p.m.piece(task / (p.s.groups * shares));
+    const i64 shares = p.output_shares(p.pieces()), columns = p.most_columns();
+    c.each(p.pieces() * p.s.groups * shares, [&](int rank, i64 task) {
+      const auto piece = p.piece(task / (p.s.groups * shares));
       const auto [first, outputs] = p.outputs(task % (p.s.groups * shares), shares);
-      const i64 n = p.m.columns(piece), channels = p.m.channel_block(), from = first / p.s.group_out * p.s.group_in;
-      float *col = c.scratch(rank, (channels * p.s.taps() + outputs) * columns), *own = col + channels * p.s.taps() * columns;
+      const i64 n = p.columns(piece), channels = p.channel_block(), from = first / p.s.group_out * p.s.group_in;
+      float *col = c.scratch(rank, (channels * p.s.taps() + outputs) * columns),
+            *own = col + channels * p.s.taps() * columns;
       float* to = piece.images == 1 ? y + p.output_at(piece, first) : own;
       const i64 stride = piece.images == 1 ? p.s.positions() : n;
-      if (p.m.pointwise()) {
-        detail::gemm(outputs, n, p.s.group_in, {w + first * p.k, p.k},
-                     {x + p.input_at(piece, from), p.s.pixels()}, to, stride, false);
+      if (p.pointwise()) {
+        detail::gemm(outputs, n, p.s.group_in, {w + first * p.k, p.k}, {x + p.input_at(piece, from), p.s.pixels()}, to,
+                     stride, false);
       } else {
         for (i64 at = 0; at < p.s.group_in; at += channels) {
           const i64 end = at + channels < p.s.group_in ? at + channels : p.s.group_in;
-          p.m.gather(x, piece, from + at, from + end, col);
-          detail::gemm(outputs, n, (end - at) * p.s.taps(), {w + first * p.k + at * p.s.taps(), p.k}, {col, n}, to, stride,
-                       at > 0);
+          p.gather(x, piece, from + at, from + end, col);
+          detail::gemm(outputs, n, (end - at) * p.s.taps(), {w + first * p.k + at * p.s.taps(), p.k}, {col, n}, to,
+                       stride, at > 0);
         }
       }
       for (i64 o = 0; b && o < outputs; ++o)
         for (i64 i = 0; i < n; ++i) to[o * stride + i] += b[first + o];
-      if (to == own) p.m.scatter_output(own, piece, first, first + outputs, y);
+      if (to == own) p.scatter_output(own, piece, first, first + outputs, y);
     });
   }
 
   static void backward_input(cpu_context& c, const kernel_args& a) {
     float* dx = a.d_in[0].as<float>();
     if (!dx) return;
-    const part p(a, a.d_in[0].dims, a.d_out.dims);
+    const auto p = columns_of(a, a.d_in[0].dims, a.d_out.dims);
     const float *w = a.param[0].as<const float>(), *dy = a.d_out.as<const float>();
     const float* partial = a.d_partial[0].as<const float>();
-    const i64 channels = p.m.pointwise() ? p.pointwise_block() : p.m.channel_block(), columns = p.m.most_columns();
+    const i64 channels = p.channel_block(), columns = p.most_columns();
     const i64 blocks = (p.s.group_in + channels - 1) / channels;
-    c.each(p.m.groups_of_images() * p.s.groups * blocks, [&](int rank, i64 task) {
+    c.each(p.groups_of_images() * p.s.groups * blocks, [&](int rank, i64 task) {
       const i64 group = task / blocks % p.s.groups, at = task % blocks * channels, first = group * p.s.group_out;
       const i64 n = at + channels < p.s.group_in ? channels : p.s.group_in - at, from = group * p.s.group_in + at;
-      const i64 part_of = task / (blocks * p.s.groups) * p.m.pieces_of_group();
-      const auto whole = p.m.piece(part_of);
-      for (i64 i = 0; i < whole.images; ++i) start(dx, partial, ((whole.image + i) * p.s.in + from) * p.s.pixels(), n * p.s.pixels());
+      const i64 part_of = task / (blocks * p.s.groups) * p.pieces_of_group();
+      const auto whole = p.piece(part_of);
+      for (i64 i = 0; i < whole.images; ++i)
+        start(dx, partial, ((whole.image + i) * p.s.in + from) * p.s.pixels(), n * p.s.pixels());
       float* col = c.scratch(rank, (n * p.s.taps() + p.s.group_out) * columns);
-      for (i64 k = part_of; k < part_of + p.m.pieces_of_group(); ++k) {
-        const auto piece = p.m.piece(k);
-        const detail::matrix d = p.output_matrix(dy, piece, first, first + p.s.group_out, col + n * p.s.taps() * columns);
+      for (i64 k = part_of; k < part_of + p.pieces_of_group(); ++k) {
+        const auto piece = p.piece(k);
+        const detail::matrix d =
+            p.output_matrix(dy, piece, first, first + p.s.group_out, col + n * p.s.taps() * columns);
         const detail::matrix taps{w + first * p.k + at * p.s.taps(), p.k, 'T'};
-        const i64 m = p.m.columns(piece);
-        if (p.m.pointwise()) {
+        const i64 m = p.columns(piece);
+        if (p.pointwise()) {
           detail::gemm(n, m, p.s.group_out, taps, d, dx + p.input_at(piece, from), p.s.pixels(), true);
           continue;
         }
         detail::gemm(n * p.s.taps(), m, p.s.group_out, taps, d, col, m, false);
-        p.m.scatter_add(col, piece, from, from + n, dx, [&](float* to, const float* x, i64 count) { c.loops.add(to, x, to, count); });
+        p.scatter_add(col, piece, from, from + n, dx,
+                      [&](float* to, const float* x, i64 count) { c.loops.add(to, x, to, count); });
       }
     });
   }
 
   static void backward_weight(cpu_context& c, const kernel_args& a) {
-    const part p(a, a.in[0].dims, a.d_out.dims);
+    const auto p = columns_of(a, a.in[0].dims, a.d_out.dims);
     const float *x = a.in[0].as<const float>(), *dy = a.d_out.as<const float>();
     float *dw = a.d_param[0].as<float>(), *db = a.d_param[1].as<float>();
-    const i64 channels = p.weight_block(), columns = p.m.most_columns();
+    const i64 channels = p.weight_block(), columns = p.most_columns();
     const i64 blocks = (p.s.group_in + channels - 1) / channels, shares = p.output_shares(blocks * p.s.groups);
     c.each(dw ? blocks * p.s.groups * shares : 0, [&](int rank, i64 task) {
       const auto [first, outputs] = p.outputs(task % (p.s.groups * shares), shares);
       const i64 at = task / (p.s.groups * shares) * channels, from = first / p.s.group_out * p.s.group_in + at;
       const i64 n = at + channels < p.s.group_in ? channels : p.s.group_in - at;
       float* col = c.scratch(rank, (n * p.s.taps() + outputs) * columns);
-      for (i64 k = 0; k < p.m.pieces(); ++k) {
-        const auto piece = p.m.piece(k);
-        const i64 m = p.m.columns(piece);
+      for (i64 k = 0; k < p.pieces(); ++k) {
+        const auto piece = p.piece(k);
+        const i64 m = p.columns(piece);
         const detail::matrix d = p.output_matrix(dy, piece, first, first + outputs, col + n * p.s.taps() * columns);
         detail::matrix taps{x + p.input_at(piece, from), p.s.pixels(), 'T'};
-        if (!p.m.pointwise()) {
-          p.m.gather(x, piece, from, from + n, col);
+        if (!p.pointwise()) {
+          p.gather(x, piece, from, from + n, col);
           taps = {col, m, 'T'};
         }
         detail::gemm(outputs, n * p.s.taps(), m, d, taps, dw + first * p.k + at * p.s.taps(), p.k, true);
@@ -113,47 +117,9 @@ struct kernel<convolution_op, cpu> {
       std::memcpy(dx + at, partial + at, std::size_t(n) * sizeof(float));
   }
 
-  struct part {
-    detail::convolution_shape s;
-    detail::image_columns m;
-    i64 k;  ///< products of one output
-    part(const kernel_args& a, const extents& x, const extents& y)
-        : s(detail::convolution_shape::of(a, x, y)), m(s), k(s.group_in * s.taps()) {}
-
-    /// Into how many shares a group's outputs are cut, so that there are some tasks for a team.
-    i64 output_shares(i64 tasks) const {
-      const i64 most = s.group_out / 64;
-      const i64 shares = tasks >= 4 ? 1 : tasks >= 2 ? 2 : 4;
-      return most < 1 ? 1 : shares < most ? shares : most;
-    }
-    struct output_range {
-      i64 first, count;
-    };
-    output_range outputs(i64 share, i64 shares) const {
-      const i64 group = share / shares, from = s.group_out * (share % shares) / shares;
-      return {group * s.group_out + from, s.group_out * (share % shares + 1) / shares - from};
-    }
-    i64 pointwise_block() const { return s.group_in < 128 ? s.group_in : 128; }
-    /// Channels of one task of a weight's gradient: of equal blocks, four at least where there are enough channels.
-    i64 weight_block() const {
-      const i64 most = m.pointwise() ? pointwise_block() : m.channel_block(), least = s.group_in >= 64 ? 4 : 1;
-      const i64 blocks = (s.group_in + most - 1) / most, n = blocks < least ? least : blocks;
-      return (s.group_in + n - 1) / n;
-    }
-    i64 output_at(const detail::position_piece& p, i64 output) const {
-      return (p.image * s.out + output) * s.positions() + p.row * s.out_width;
-    }
-    /// Of a pointwise convolution.
-    i64 input_at(const detail::position_piece& p, i64 channel) const {
-      return (p.image * s.in + channel) * s.pixels() + p.row * s.width;
-    }
-    /// y, or its cotangent, on a piece: (outputs, columns). `own` is memory for it where it is not one matrix already.
-    detail::matrix output_matrix(const float* y, const detail::position_piece& p, i64 from, i64 to, float* own) const {
-      if (p.images == 1) return {y + output_at(p, from), s.positions()};
-      m.gather_output(y, p, from, to, own);
-      return {own, m.columns(p)};
-    }
-  };
+  static detail::image_columns columns_of(const kernel_args& a, const extents& x, const extents& y) {
+    return detail::image_columns(detail::convolution_shape::of(a, x, y));
+  }
 };
 
 }  // namespace fusionllm::inline v0

@@ -2,8 +2,9 @@
 // Pooling: planes over the team; flatten.
 #pragma once
 
+#include "../reference/average_pool.hpp"
 #include "../reference/flatten.hpp"
-#include "../reference/pooling.hpp"
+#include "../reference/max_pool.hpp"
 #include "device.hpp"
 
 namespace fusionllm::inline v0 {

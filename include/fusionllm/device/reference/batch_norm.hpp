@@ -15,8 +15,7 @@ namespace detail {
 /// (batch, channels, pixels), and how to go through one channel.
 struct channel_shape {
   i64 images, channels, pixels;
-  explicit channel_shape(const extents& x)
-      : images(x.d[0]), channels(x.d[1]), pixels(x.count() / (x.d[0] * x.d[1])) {}
+  explicit channel_shape(const extents& x) : images(x.d[0]), channels(x.d[1]), pixels(x.count() / (x.d[0] * x.d[1])) {}
   i64 values() const { return images * pixels; }  ///< of one channel
   i64 at(i64 image, i64 channel) const { return (image * channels + channel) * pixels; }
   template <class F>
@@ -29,7 +28,8 @@ struct channel_shape {
 /// Errors: model, for a micro-batch that has no variance.
 inline void check_batch_norm(const kernel_args& a, const channel_shape& s) {
   if (s.values() < 2)
-    fail(errc::model, "batch norm ", a.op->scope.view(), " got one value per channel (1 sample of 1 pixel): training needs ",
+    fail(errc::model, "batch norm ", a.op->scope.view(),
+         " got one value per channel (1 sample of 1 pixel): training needs ",
          "at least 2, so use larger micro-batches or images");
 }
 

@@ -20,8 +20,8 @@ struct convolution_shape {
     const extents& w = a.param[0].dims;
     const auto& n = a.op->attr.n;
     const i64 groups = x.d[1] / w.d[1];
-    return {x.d[0], x.d[1], x.d[2], x.d[3], d.d[1], d.d[2], d.d[3], groups, w.d[1], w.d[0] / groups,
-            w.d[2], w.d[3], n[0],   n[1],   n[2]};
+    return {x.d[0], x.d[1],          x.d[2], x.d[3], d.d[1], d.d[2], d.d[3], groups,
+            w.d[1], w.d[0] / groups, w.d[2], w.d[3], n[0],   n[1],   n[2]};
   }
   i64 pixels() const { return height * width; }
   i64 positions() const { return out_height * out_width; }
