@@ -27,6 +27,13 @@ inline void check_picture_size(const std::string& path, u64 height, u64 width) {
          " at most: it is damaged, or too large to train on");
 }
 
+/// A size that a file of so many bytes cannot hold, however well it is packed, is refused. Errors: errc::data.
+inline void check_picture_content(const std::string& path, u64 height, u64 width, u64 least_bytes, u64 bytes) {
+  if (least_bytes > bytes)
+    fail(errc::data, "picture '", path, "' says that it has ", height, " x ", width, " pixels, which its ", bytes,
+         " bytes cannot hold: it is cut off or damaged");
+}
+
 /// Pixels of `stride` bytes each, of which the first `channels` are kept, as planes.
 inline void take_planes(const std::vector<u8>& mixed, i64 stride, picture& to) {
   const i64 plane = to.height * to.width;

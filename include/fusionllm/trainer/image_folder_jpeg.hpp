@@ -44,6 +44,8 @@ class jpeg_decoder {
   i64 height() const { return state_.image_height; }
   i64 width() const { return state_.image_width; }
   i64 channels() const { return state_.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3; }
+  /// Of each block of 8 x 8 pixels one bit at least is coded, but by arithmetic coding.
+  u64 least_bytes() const { return state_.arith_code ? 0 : u64(height()) * u64(width()) / 512; }
   bool is_four_colour() const { return state_.jpeg_color_space == JCS_CMYK || state_.jpeg_color_space == JCS_YCCK; }
 
   bool read_header(std::span<const u8> bytes) {
@@ -69,7 +71,7 @@ class jpeg_decoder {
   }
 
  private:
-  static constexpr int most_scans = 500;
+  static constexpr int most_scans = 100;
   struct failure {  // libjpeg knows the first member
     jpeg_error_mgr base;
     std::jmp_buf target;
@@ -98,6 +100,7 @@ inline void read_jpeg(std::span<const u8> bytes, const std::string& path, pictur
   const auto refuse = [&] { refuse_picture(path, std::string("is damaged or cut off (libjpeg: ") + jpeg.message() + "): copy it again"); };
   if (!jpeg.read_header(bytes)) refuse();
   check_picture_size(path, u64(jpeg.height()), u64(jpeg.width()));
+  check_picture_content(path, u64(jpeg.height()), u64(jpeg.width()), jpeg.least_bytes(), bytes.size());
   if (jpeg.is_four_colour()) refuse_picture(path, "is in the four colours of print, expected grey or RGB: convert it");
   to.channels = jpeg.channels(), to.height = jpeg.height(), to.width = jpeg.width();
   std::vector<u8> mixed(std::size_t(to.height * to.width * to.channels));

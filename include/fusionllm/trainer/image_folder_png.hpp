@@ -28,7 +28,12 @@ inline void check_png_chunks(std::span<const u8> bytes, const std::string& path)
     const auto type = std::string_view(reinterpret_cast<const char*>(bytes.data()) + at + 4, 4);
     if (at == 8 && (type != "IHDR" || length != 13)) refuse_picture(path, "has no PNG header: it is damaged");
     if (length > left) break;
-    if (at == 8) check_picture_size(path, number(at + 12), number(at + 8));
+    if (at == 8) {
+      const u64 height = number(at + 12), width = number(at + 8), colour = u64(bytes[at + 17]);
+      check_picture_size(path, height, width);
+      const u64 bits = u64(bytes[at + 16]) * (colour == 2 ? 3 : colour == 4 ? 2 : colour == 6 ? 4 : 1);
+      check_picture_content(path, height, width, height * (width * bits / 8) / 1032, bytes.size());  // deflate's best is 1,032 to 1
+    }
     if (type == "IEND") return;
     at += 12 + std::size_t(length);
   }

@@ -131,9 +131,20 @@ TEST_CASE("absurd sizes are refused before memory is taken") {
   for (const auto& bytes : {small, laced}) {
     const auto path = folder.write("big.jpg", with_jpeg_size(bytes, 65000, 65000));
     CHECK(error_of([&] { read(path); }).says(fl::errc::data, path, "says that it has 65000 x 65000"));
-    const auto false_size = folder.write("false.jpg", with_jpeg_size(bytes, 3000, 3000));
+    const auto false_size = folder.write("false.jpg", with_jpeg_size(bytes, 300, 300));
     CHECK(error_of([&] { read(false_size); }).says(fl::errc::data, false_size, "damaged or cut off"));
+    const auto too_few = folder.write("few.jpg", with_jpeg_size(bytes, 8000, 8000));
+    CHECK(error_of([&] { read(too_few); }).says(fl::errc::data, too_few, "8000 x 8000 pixels, which its", "bytes cannot hold"));
   }
+  const auto too_few = folder.write("few.png", png_header(8000, 8000, 8, 2) + data);
+  CHECK(error_of([&] { read(too_few); }).says(fl::errc::data, too_few, "8000 x 8000 pixels, which its", "bytes cannot hold"));
+  // As many pixels as zeros can be packed to are read.
+  const auto zeros = folder.write("zeros.png", png(3000, 3000, PNG_FORMAT_GRAY, std::string(9000000, '\0')));
+  CHECK(std::filesystem::file_size(zeros) < 20000);
+  CHECK(read(zeros).pixels == std::vector<fl::u8>(9000000));
+  const auto flat = folder.write("flat.jpg", jpeg(2000, 2000, 1, std::string(4000000, '\x80'), true));
+  CHECK(std::filesystem::file_size(flat) < 4000000 / 64);
+  CHECK(read(flat).pixels == std::vector<fl::u8>(4000000, 128));
   const auto late = folder.write("late.png", signature + chunk("tEXt", "a") + png_header(2, 2, 8, 2).substr(8) + data);
   CHECK(error_of([&] { read(late); }).says(fl::errc::data, late, "no PNG header"));
   const auto endless = folder.write("endless.png", png_header(2, 2, 8, 2) + big_endian({0xFFFFFFF0u}) + "IDATxxxx");
