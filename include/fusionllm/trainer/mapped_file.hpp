@@ -42,12 +42,15 @@ class mapped_file {
   std::size_t size() const { return size_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
-  /// Tells the system that the file will be read from front to back.
-  void read_in_order() const {
-    if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_SEQUENTIAL);
-  }
+  /// Tell the system that the file will be read from front to back, or a little here and there.
+  void read_in_order() const { advise(MADV_SEQUENTIAL); }
+  void read_anywhere() const { advise(MADV_RANDOM); }
 
  private:
+  void advise(int how) const {
+    if (data_) ::madvise(const_cast<std::byte*>(data_), size_, how);
+  }
+
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

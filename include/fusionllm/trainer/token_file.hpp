@@ -22,7 +22,10 @@ class mapped_token_file {
     if (i64(info_.vocabulary) > vocabulary)
       fail(errc::data, "token file '", path_, "' is of a vocabulary of ", info_.vocabulary, " tokens, the model knows ",
            vocabulary, ": use a model with as many, or tokenize the text with the model's own tokenizer");
-    if (info_.count * info_.width <= checked_whole) check_whole();
+    if (info_.count * info_.width <= checked_whole)
+      check_whole();
+    else
+      file_.read_anywhere();
   }
 
   const std::string& path() const { return path_; }

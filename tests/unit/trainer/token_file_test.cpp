@@ -123,6 +123,19 @@ TEST_CASE("headers that lie") {
   CHECK(opening(with_field(folder, "good", 40, u64(4))).says(fl::errc::data, "does not fit its checksum"));
 }
 
+TEST_CASE("of a file above 1 GiB, which takes no space here, a token is checked when it is read") {
+  temporary_folder folder;
+  const fl::token_file_info info{2, 1000, (fl::u64(1) << 29) + 1, 0, 0};
+  const auto header = fl::detail::header_of(info);
+  const auto path = folder.write("sparse", std::string(header.data(), fl::detail::token_header_bytes) + "\x01\x02\xE8\x03");
+  if (::truncate(path.c_str(), off_t(fl::detail::token_header_bytes + info.count * 2)) != 0) return;
+  const fl::mapped_token_file f(path);
+  CHECK(f.count() == fl::i64(info.count));
+  CHECK(f[0] == 513);
+  CHECK(f[f.count() - 1] == 0);
+  CHECK(error_of([&] { f[1]; }).says(fl::errc::data, "token 1 of", "is 1000 (at byte 66)", "expected 0 to 999"));
+}
+
 TEST_CASE("a vocabulary larger than the model's is refused, a smaller one is not") {
   temporary_folder folder;
   const auto path = write(folder, "a", {1}, 300);
