@@ -11,7 +11,7 @@ namespace fusionllm::inline v0 {
 
 namespace detail {
 
-inline constexpr std::size_t largest_vocabulary_file = std::size_t(256) << 20;
+inline constexpr std::size_t largest_vocabulary_file = std::size_t(64) << 20;
 
 inline std::string read_vocabulary_file(const std::string& path) {
   const mapped_file file(path, errc::data, "vocabulary");
