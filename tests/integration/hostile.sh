@@ -58,6 +58,9 @@ sh -c "\"$gpt\" train $loud --steps 100000 --run read; echo \$? >status" | head 
 expect 0 "" generate --run read --length 1
 "$gpt" train $loud --steps 100000 --run hung >hung.out 2>&1 &
 wait_for "step 2/" hung.out
+expect 3 "another process" train $small --steps 1 --run hung
+expect 3 "another process" train $small --steps 1 --run hung --overwrite
+expect 3 "another process" local $small --peers 2 --steps 1 --run hung --resume
 kill -HUP $!
 wait $!
 [ $? = 130 ] || failed "a terminal that ended: not 130"

@@ -45,6 +45,7 @@ inline int import_command(const command_call& call) {
   const model_weights from(call.options.weights, model.graph, *model.file_names,
                            call.options.partial ? weights_must::fit_in_part : weights_must::fit);
   const run_folder folder(c.run);
+  const auto lock = folder.lock();
   folder.open_for_import(c);
   const std::string path = folder.checkpoints().file_of(0);
   const u64 bytes = real == dtype::f64 ? detail::write_imported<double>(path, model, from, u64(c.seed))

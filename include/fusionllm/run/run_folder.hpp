@@ -3,6 +3,8 @@
 // (an event a line), checkpoints/. A folder belongs to one run; another run does not write into it.
 #pragma once
 
+#include <sys/file.h>
+
 #include <optional>
 
 #include "../estimate/json_cursor.hpp"
@@ -46,6 +48,15 @@ class run_folder {
   std::string config_file() const { return path_ + "/config.json"; }
   const checkpoint_folder& checkpoints() const { return checkpoints_; }
 
+  /// While what it gives lives, no other process may write into the folder, which is made. Errors: errc::config when one
+  /// does; errc::resource.
+  detail::descriptor lock() const {
+    make(path_);
+    detail::descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() >= 0 && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      fail(errc::config, "run folder '", path_, "' is being written by another process: wait for its end, or give another folder");
+    return folder;
+  }
   bool holds_run() const { return !checkpoints_.steps().empty(); }
 
   /// Makes the folder and checks what goes on in it: a resumed run must be the one that began there, and a new one must

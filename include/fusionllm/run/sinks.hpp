@@ -25,6 +25,7 @@ class command_sinks {
     all.add(summary_);
     if (!call.config.run.empty()) {
       const run_folder folder(call.config.run);
+      lock_ = folder.lock();
       folder.open(call.config, data_digest);
       if (!folder.holds_run()) begin();
       else if (!call.config.overwrite) open_lines();
@@ -58,6 +59,7 @@ class command_sinks {
   const command_call& call_;
   u64 data_digest_;
   bool begun_ = false;
+  detail::descriptor lock_;
   run_summary summary_;
   std::unique_ptr<json_lines> lines_;
   std::unique_ptr<progress> progress_;
