@@ -13,6 +13,7 @@ namespace fusionllm::inline v0 {
 /// Where (batch, time, heads * width) lies, and what turns.
 struct rotation {
   i64 sequences, steps, features, half;
+  i64 offset = 0;  ///< the position of time 0, where a cache has the earlier ones
   double theta;
   i64 past = 0;  ///< times before the first
   explicit rotation(const kernel_args& a) : rotation(*a.op, a.out.dims) { past = a.past; }

@@ -8,6 +8,9 @@
 #include "../../ops/gelu.hpp"
 #include "../../ops/multiply.hpp"
 #include "../../ops/relu.hpp"
+#include "../../ops/scale.hpp"
+#include "../../ops/silu.hpp"
+#include "../../ops/subtract.hpp"
 #include "device.hpp"
 
 namespace fusionllm::inline v0 {
@@ -26,7 +29,8 @@ struct cpu_link : chain_step<float, Link> {
   using chain_step<float, Link>::args, chain_step<float, Link>::key, chain_step<float, Link>::side,
       chain_step<float, Link>::d_side, chain_step<float, Link>::d_side_partial;
 
-  static constexpr bool backward_reads_x = !link_is<Link, add_op> && !link_is<Link, dropout_op>;
+  static constexpr bool backward_reads_x = !link_is<Link, add_op> && !link_is<Link, subtract_op>
+                                           && !link_is<Link, scale_op> && !link_is<Link, dropout_op>;
 
   /// out = the link's value of x; out may be x. Without a side (backward does not read it) the value does not matter.
   void forward(const loop_table& loops, const float* x, float* out, i64 begin, int n) const {
@@ -36,6 +40,10 @@ struct cpu_link : chain_step<float, Link> {
       side ? loops.multiply(x, side + begin, out, n) : void();
     else if constexpr (link_is<Link, gelu_op>)
       loops.gelu(x, out, n);
+    else if constexpr (link_is<Link, silu_op>)
+      loops.silu(x, out, n);
+    else if constexpr (link_is<Link, scale_op>)
+      times(float(args.attr.x), x, out, n);
     else if constexpr (link_is<Link, relu_op>)
       loops.relu(x, out, n);
     else if constexpr (link_is<Link, dropout_op>)
@@ -48,12 +56,16 @@ struct cpu_link : chain_step<float, Link> {
   const float* backward(const loop_table& loops, const float* x, const float* d, float* out, i64 begin, int n) const {
     if constexpr (Link::binary)
       if (d_side) second(loops, x, d, begin, n);
-    if constexpr (link_is<Link, add_op>)
+    if constexpr (link_is<Link, add_op> || link_is<Link, subtract_op>)
       return d;
+    else if constexpr (link_is<Link, scale_op>)
+      times(float(args.attr.x), d, out, n);
     else if constexpr (link_is<Link, multiply_op>)
       loops.multiply(d, side + begin, out, n);
     else if constexpr (link_is<Link, gelu_op>)
       loops.gelu_backward(x, d, out, n);
+    else if constexpr (link_is<Link, silu_op>)
+      loops.silu_backward(x, d, out, n);
     else if constexpr (link_is<Link, relu_op>)
       loops.relu_backward(x, d, out, n);
     else if constexpr (link_is<Link, dropout_op>)
@@ -69,6 +81,8 @@ struct cpu_link : chain_step<float, Link> {
     const float* value = own;
     if constexpr (link_is<Link, add_op>)
       value = d;
+    else if constexpr (link_is<Link, subtract_op>)
+      times(-1.0f, d, own, n);
     else if constexpr (link_is<Link, multiply_op>)
       loops.multiply(d, x, own, n);
     else
@@ -77,6 +91,9 @@ struct cpu_link : chain_step<float, Link> {
       loops.add(d_side_partial + begin, value, d_side + begin, n);
     else
       std::memcpy(d_side + begin, value, std::size_t(n) * sizeof(float));
+  }
+  static void times(float factor, const float* x, float* out, int n) {
+    for (int i = 0; i < n; ++i) out[i] = x[i] * factor;
   }
   void drop(const loop_table& loops, const float* x, float* out, i64 begin, int n) const {
     if (!args.training) {

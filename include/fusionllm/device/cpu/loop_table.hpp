@@ -24,6 +24,9 @@ struct loop_table {
   void (*gelu)(const float* x, float* out, i64 n);
   /// dx = d * gelu'(x)
   void (*gelu_backward)(const float* x, const float* d, float* dx, i64 n);
+  void (*silu)(const float* x, float* out, i64 n);
+  /// dx = d * silu'(x)
+  void (*silu_backward)(const float* x, const float* d, float* dx, i64 n);
   /// The random words of elements first .. first + n - 1; first is a multiple of 4.
   void (*random_words)(const random_key& key, u64 first, u32* out, i64 n);
   /// out[i] = x[i] * scale where the word's `uniform` is at least p, else 0
