@@ -117,6 +117,11 @@ struct bottlenecks : fl::residual_network<fl::resnet_config{
   static constexpr const char* name = "bottlenecks";
 };
 
+struct as_deep_as_101 : fl::residual_network<fl::resnet_config{
+                            .blocks = {3, 4, 23, 3}, .bottleneck = true, .classes = 10, .side = 64, .width = 4}> {
+  static constexpr const char* name = "as_deep_as_101";
+};
+
 /// Element i of what make_images.py draws under a name.
 inline double drawn(std::string_view name, std::size_t i, u32 seed) {
   u32 h = 2166136261u;

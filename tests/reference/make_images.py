@@ -112,6 +112,7 @@ class ResNet(nn.Module):
 NETWORKS = {  # name: (network, side); 6 images as two micro-batches of 3
     "basic_blocks": (lambda: ResNet((1, 2, 1, 1), False, True, 8), 16),
     "bottlenecks": (lambda: ResNet((1, 1, 2, 1), True, False, 4), 64),
+    "as_deep_as_101": (lambda: ResNet((3, 4, 23, 3), True, False, 4), 64),
 }
 
 
