@@ -181,7 +181,7 @@ TEST_CASE("zero-size, scalar and unaligned tensors load") {
     CHECK(f.values(file_of(header, eight.substr(0, shift) + raw(1.f, -3.f))) == std::vector<float>{1, -3});
   }
   // Several of no bytes at one place, also between others.
-  CHECK(f.open(file_of("{" + entry("a", "F32", "0", 4, 4) + "," + entry("b", "F32", "0", 0, 0) + "," + entry("c", "F32", "0", 4, 4) + "," +
+  CHECK(f.open(file_of("{" + entry("a", "F32", "0", 4, 4) + "," + entry("y", "F32", "0", 0, 0) + "," + entry("c", "F32", "0", 4, 4) + "," +
                            entry("x", "F32", "1", 0, 4) + "}",
                        "1234"))
             .tensors()
