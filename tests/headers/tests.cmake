@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every header compiles alone, under hostile min and max macros, without a warning, by each compiler there is; two
+# Every header compiles alone, without a warning, by each compiler there is, and all under hostile min and max macros; two
 # programs' worth of all headers link together, which finds a missing inline; and what a .cu file may include compiles
 # with nvcc. The files are generated. Each test builds one target, so that only what changed is compiled again.
+#
+# A unit test whose first include is its header shows that this one compiles alone, with the compiler that builds it: such
+# headers are left out here (FUSIONLLM_HEADERS_ALL has them all).
+option(FUSIONLLM_HEADERS_ALL "Compile every header alone, also those that their unit test includes first" OFF)
+mark_as_advanced(FUSIONLLM_HEADERS_ALL)
 set(headers_dir ${CMAKE_CURRENT_BINARY_DIR}/headers)
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${include_dir} ${include_dir}/fusionllm/*.hpp)
@@ -23,10 +28,20 @@ set(after_system "#include <bits/stdc++.h>\n#include <asio.hpp>\n#include <nlohm
 #include <cereal/types/map.hpp>\n#include <cereal/types/array.hpp>\n#include <cereal/types/optional.hpp>\n\
 #include <xxhash.h>\n#include <oneapi/dnnl/dnnl.hpp>\n")
 
+set(alone "")
 foreach(header IN LISTS headers)
-  string(REPLACE "/" "." unit ${header})
-  fusionllm_header_file(${unit}.cpp "${hostile}" ${header} ${header})
+  string(REGEX REPLACE "^fusionllm/(.*)\\.hpp$" "${PROJECT_SOURCE_DIR}/tests/unit/\\1_test.cpp" test ${header})
+  set(first "")
+  if(EXISTS ${test} AND NOT FUSIONLLM_HEADERS_ALL)
+    file(STRINGS ${test} first REGEX "^#include" LIMIT_COUNT 1)
+  endif()
+  if(NOT first STREQUAL "#include <${header}>")
+    list(APPEND alone ${header})
+    string(REPLACE "/" "." unit ${header})
+    fusionllm_header_file(${unit}.cpp "${hostile}" ${header} ${header})
+  endif()
 endforeach()
+fusionllm_header_file(all.hpp.cpp "" ${headers})
 
 foreach(compiler IN ITEMS ${FUSIONLLM_GXX} ${FUSIONLLM_CLANGXX})
   if(NOT compiler)
@@ -34,7 +49,7 @@ foreach(compiler IN ITEMS ${FUSIONLLM_GXX} ${FUSIONLLM_CLANGXX})
   endif()
   get_filename_component(compiler_name ${compiler} NAME)
   set(stamps "")
-  foreach(header IN LISTS headers)
+  foreach(header IN LISTS alone ITEMS all.hpp)
     string(REPLACE "/" "." unit ${header})
     set(stamp ${headers_dir}/${unit}.${compiler_name}.stamp)
     add_custom_command(OUTPUT ${stamp}
