@@ -137,6 +137,8 @@ inline nlohmann::json parse_json(std::string_view text, errc code, const std::st
   } catch (const nlohmann::json::exception& e) {
     std::string why = e.what();
     if (const auto end = why.find("] "); end != std::string::npos) why = why.substr(end + 2);
+    for (char& c : why)
+      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E) c = '?';  // it quotes the file
     fail(code, what, " is not JSON: ", why);
   }
   if (!twice.empty()) fail(code, what, ": the key \"", twice, "\" comes twice in one object: leave one");

@@ -27,6 +27,9 @@ constexpr const char* name_of(recompute_policy p) {
   return p == recompute_policy::block ? "block" : p == recompute_policy::selective ? "selective" : "none";
 }
 
+/// More cost a planner more time than they could save a run.
+inline constexpr int most_micro_batches = 4096;
+
 /// How tensors travel over one directed link: a compressor's name and its ratio.
 struct link_codec {
   int from = -1;
@@ -74,7 +77,8 @@ inline void check(const plan& p, const graph_view& g, int peer_count) {
   for (std::size_t i = 0; i < p.stage_of.size(); ++i)
     if (p.stage_of[i] < 0 || p.stage_of[i] >= p.stages())
       fail(errc::plan, "node ", i, " is on stage ", p.stage_of[i], ", expected 0 to ", p.stages() - 1);
-  if (p.micro_batches < 1) fail(errc::plan, "micro_batches is ", p.micro_batches, ", expected 1 or more");
+  if (p.micro_batches < 1 || p.micro_batches > most_micro_batches)
+    fail(errc::plan, "micro_batches is ", p.micro_batches, ", expected 1 to ", most_micro_batches);
   if (p.groups < 1 || p.groups > p.micro_batches)
     fail(errc::plan, "groups is ", p.groups, ", expected 1 to micro_batches = ", p.micro_batches);
   std::vector<int> seen(std::size_t((std::max)(peer_count, 0)), -1);

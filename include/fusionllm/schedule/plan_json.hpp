@@ -29,8 +29,8 @@ class plan_reader {
         j_.at("operators").refuse("the plan was made for a model of " + std::to_string(n) + " operators, this one has " +
                                   std::to_string(operators()) + ": make the plan for this model");
     }
-    p_.scheduler = j_.text("scheduler", "by hand");
-    if (j_.has("micro_batches")) p_.micro_batches = int(j_.at("micro_batches").integer(1, many));
+    p_.scheduler = j_.has("scheduler") ? plain(j_.at("scheduler")) : "by hand";
+    if (j_.has("micro_batches")) p_.micro_batches = int(j_.at("micro_batches").integer(1, most_micro_batches));
     if (j_.has("groups")) p_.groups = int(j_.at("groups").integer(1, p_.micro_batches));
     if (j_.has("schedule")) read_schedule(j_.at("schedule"));
     read_stages();
@@ -39,7 +39,7 @@ class plan_reader {
       for (const json_cursor& c : j_.at("codecs").each()) read_codec(c);
     p_.notes.clear();
     if (j_.has("notes"))
-      for (const json_cursor& n : j_.at("notes").each()) p_.notes.push_back(n.text());
+      for (const json_cursor& n : j_.at("notes").each()) p_.notes.push_back(plain(n));
     p_.predicted_step =
         j_.has("predicted_step_ms") ? nanoseconds(j_.at("predicted_step_ms").number(0, 1e12, true) * 1e6 + 0.5) : 0;
     check(p_, g_, int(peers_.size()));
@@ -151,10 +151,18 @@ class plan_reader {
     return at == text.size();
   }
 
+  /// Text that a terminal may show.
+  static std::string plain(const json_cursor& c) {
+    std::string s = c.text();
+    for (char ch : s)
+      if (static_cast<unsigned char>(ch) < 0x20 || ch == 0x7F) c.refuse("control characters in a text: write plain words");
+    return s;
+  }
   void read_codec(const json_cursor& c) {
     c.only({"from", "to", "codec", "ratio"});
     link_codec x{read_peer(c.at("from")), read_peer(c.at("to")), c.at("codec").text(),
                  c.has("ratio") ? c.at("ratio").number(0, 1e6, true) : 1};
+    if (x.from == x.to) c.refuse("from and to are one peer: nothing travels there, leave it out");
     for (const link_codec& o : p_.codecs)
       if (o.from == x.from && o.to == x.to) c.refuse("a second codec for this direction: leave one");
     p_.codecs.push_back(std::move(x));

@@ -3,6 +3,8 @@
 // that goes on appends to the lines of the one before.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -18,7 +20,11 @@ namespace fusionllm::inline v0 {
 class json_lines final : public event_sink {
  public:
   /// Appends to `path`. Errors: errc::resource when it cannot be opened or written.
-  explicit json_lines(std::string path) : path_(std::move(path)), file_(std::fopen(path_.c_str(), "ae")) {
+  explicit json_lines(std::string path) : path_(std::move(path)) {
+    struct stat info{};
+    if (::stat(path_.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+      fail(errc::resource, "'", path_, "' is no file: remove what is there, it is for the run's lines");
+    file_.reset(std::fopen(path_.c_str(), "ae"));
     if (!file_) fail(errc::resource, "cannot write '", path_, "': ", std::strerror(errno), ": check the run folder");
   }
 

@@ -121,6 +121,11 @@ TEST_CASE("each wrong value is an error by its key") {
   CHECK(changed("/codecs/1", R"({"from": 0, "to": 2, "codec": "x"})").says(errc::plan, "codecs[1]", "second codec"));
   CHECK(changed("/operators", "3").says(errc::plan, "operators", "3 operators"));
   CHECK(changed("/stage", "1").says(errc::plan, "\"stage\""));
+  CHECK(changed("/codecs/0/to", "0").says(errc::plan, "codecs[0]", "one peer"));
+  CHECK(changed("/micro_batches", "4097").says(errc::plan, "micro_batches", "1 to 4096"));
+  CHECK(changed("/notes/0", R"("\u001b[2J")").says(errc::plan, "notes[0]", "control characters"));
+  CHECK(changed("/scheduler", R"("\u007f")").says(errc::plan, "scheduler", "control characters"));
+  CHECK(error_of([] { read("{\"a\xFF\x1B"); }).text.find_first_of("\xFF\x1B") == std::string::npos);
   CHECK(error_of([] { read("{"); }).says(errc::plan, "not JSON"));
   CHECK(error_of([] { fl::load_plan("/no/such.json", g, peers); }).says(errc::plan, "/no/such.json"));
 }
