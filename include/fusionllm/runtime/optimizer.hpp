@@ -25,8 +25,8 @@ struct optimizer_settings {
   double momentum = 0.9;        ///< sgd
   double clip_norm = 1.0;       ///< of the gradient of all parameters together; 0: no clipping
   rate_shape shape = rate_shape::cosine;
-  std::vector<std::string> no_decay;  ///< patterns of parameters without weight decay, beside norms and biases
-  std::vector<std::string> freeze;    ///< patterns of parameters that are not trained
+  std::vector<std::string> no_decay{};  ///< patterns of parameters without weight decay, beside norms and biases
+  std::vector<std::string> freeze{};    ///< patterns of parameters that are not trained
 };
 
 /// Learning rate of step 0, 1, ...
