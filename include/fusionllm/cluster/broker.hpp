@@ -414,7 +414,7 @@ class broker_node : private connection_handler {
       s.gradient_norm = r.gradient_norm;
       s.learning_rate = r.learning_rate;
       s.skipped = r.skipped != 0;
-      s.reason = reason_of(verdict_of(r), model_.graph, plan_, names());
+      if (s.skipped && s.reason.empty()) s.reason = reason_of(verdict_of(r), model_.graph, plan_, names());
       s.elapsed = std::max<nanoseconds>(s.elapsed, r.elapsed);
       for (const auto& t : r.traffic) s.links.push_back(difference(rank, t, m.last));
       ++pending_count_[i];

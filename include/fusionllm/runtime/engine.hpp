@@ -14,9 +14,8 @@
 #include "../transport/frame.hpp"
 #include "buffer_pool.hpp"
 #include "device_queue.hpp"
-#include "messages.hpp"
-#include "optimizer.hpp"
-#include "stage_compute.hpp"
+#include "expected_messages.hpp"
+#include "step_judge.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -73,18 +72,16 @@ class engine {
         queue_(queue),
         host_(host),
         program_(compile(g, plan_)),
-        stage_(plan_.stage_of_peer(options_.self)),
-        replica_(replica_index()),
+        seat_(plan_, options_.self),
         owners_(owners_of(g, plan_)),
         leader_(leader_of(g, plan_)),
         rules_(parameter_rules(g, options_.optimizer.no_decay, options_.optimizer.freeze)),
-        dispatcher_(program_, plan_, stage_, replica_),
+        dispatcher_(program_, plan_, seat_.stage, seat_.replica),
         store_(g, plan_, options_.self, device.real, options_.seed),
         compute_(g_, plan_, program_, options_.self, device, options_.bounds, options_.seed, store_, options_.make_codec,
-                 dispatcher_.slots()) {
-    for (const auto& replicas : plan_.peers) members_.insert(members_.end(), replicas.begin(), replicas.end());
-    summaries_.resize(members_.size());
-    has_summary_.assign(members_.size(), 0);
+                 dispatcher_.slots()),
+        expected_(g_, plan_, program_, seat_, owners_, compute_, options_.bounds, options_.epoch, size_of(device.real), options_.names),
+        judge_(all_peers(plan_), g.params.size(), plan_.micro_batches, options_.optimizer, options_.skipping, options_.history) {
     flags frozen;
     for (const auto& r : rules_) frozen.push_back(!r.updates);
     compute_.leave_out(std::move(frozen));
@@ -111,8 +108,8 @@ class engine {
   /// Memory for a message that begins to arrive. Errors: protocol, for what this peer cannot expect now; nothing is
   /// allocated then.
   std::span<std::byte> place(const frame_header& h) {
-    check_header(h);
-    if (find_same(h)) came_twice(h);
+    expected_.check(h, step_);
+    if (find_same(h)) expected_.came_twice(h);
     if (h.total_length == 0) return {};
     const int b = buffers_.take(h.total_length);
     buffers_[b].resize(h.total_length);
@@ -121,12 +118,12 @@ class engine {
   }
   /// A whole message is in the memory that place() gave, or elsewhere: then it is copied. Errors: protocol.
   void deliver(const frame_header& h, std::span<const std::byte> payload) {
-    check_header(h);
+    expected_.check(h, step_);
     if (payload.size() != h.total_length)
-      fail(errc::protocol, title(h.source), " announced ", h.total_length, " bytes and sent ", payload.size());
+      fail(errc::protocol, expected_.title(h.source), " announced ", h.total_length, " bytes and sent ", payload.size());
     if (h.kind == summary_kind) step_summary::check(payload);
     if (stored_message* s = find_same(h)) {
-      if (s->whole || payload.data() != buffers_[s->buffer].data()) came_twice(h);
+      if (s->whole || payload.data() != buffers_[s->buffer].data()) expected_.came_twice(h);
       s->whole = true;
     } else {
       const int b = payload.empty() ? -1 : buffers_.take(payload.size());
@@ -149,14 +146,14 @@ class engine {
   /// After loading a checkpoint.
   void set_next_step(u64 step) { step_ = step; }
   /// Of the steps so far, on the leader.
-  const loss_history& history() const { return options_.history; }
-  void set_history(const loss_history& h) { options_.history = h; }
+  const loss_history& history() const { return judge_.history(); }
+  void set_history(const loss_history& h) { judge_.set_history(h); }
   bool idle() const { return phase_ == phase::idle; }
   parameter_store& parameters() { return store_; }
   stage_compute& compute() { return compute_; }
   const plan& the_plan() const { return plan_; }
   const program& the_program() const { return program_; }
-  const std::vector<int>& members() const { return members_; }
+  const std::vector<int>& members() const { return judge_.members(); }
   const std::vector<link_traffic>& traffic() const { return traffic_; }
   bool busy() const { return working_; }
 
@@ -169,28 +166,28 @@ class engine {
     if (phase_ == phase::tasks) {
       if (const auto b = dispatcher_.blocked_on_edge()) {
         const edge& e = program_.edges[std::size_t(b->task)];
-        s << title(u64(plan_.peer_of(e.from, b->micro_batch))) << " for the "
+        s << expected_.title(u64(plan_.peer_of(e.from, b->micro_batch))) << " for the "
           << (e.kind == edge_kind::activation ? "activation" : "cotangent") << " of node " << e.node << " ("
           << g_.nodes[std::size_t(e.node)].scope.view() << ' ' << g_.nodes[std::size_t(e.node)].op->name
           << "), micro-batch " << b->micro_batch;
       }
     } else if (phase_ == phase::chain) {
-      s << title(u64(previous_replica())) << " for gradients of its replica";
+      s << expected_.title(u64(seat_.previous_replica())) << " for gradients of its replica";
     } else if (phase_ == phase::totals) {
       for (const auto& x : store_.parameters())
         if (const int from = missing_total(x); from >= 0) {
-          s << title(u64(from)) << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
+          s << expected_.title(u64(from)) << " for the gradient of " << g_.params[std::size_t(x.parameter)].path.view();
           break;
         }
     } else if (phase_ == phase::verdict) {
-      if (options_.self != leader_) s << title(u64(leader_)) << ", the leader, for its verdict";
+      if (options_.self != leader_) s << expected_.title(u64(leader_)) << ", the leader, for its verdict";
       else
-        for (std::size_t i = 0; i < members_.size(); ++i)
-          if (!has_summary_[i]) s << (s.tellp() > 0 ? ", " : "") << title(u64(members_[i])) << " for its summary";
+        for (std::size_t i = 0; i < members().size(); ++i)
+          if (!judge_.has_summary(i)) s << (s.tellp() > 0 ? ", " : "") << expected_.title(u64(members()[i])) << " for its summary";
     } else {
       for (const auto& x : store_.parameters())
         if (!x.primary && updates(x.parameter) && !find(frame_kind::parameter, u32(x.parameter), 0)) {
-          s << title(u64(owners_[std::size_t(x.parameter)].primary)) << " for new values of "
+          s << expected_.title(u64(owners_[std::size_t(x.parameter)].primary)) << " for new values of "
             << g_.params[std::size_t(x.parameter)].path.view();
           break;
         }
@@ -209,16 +206,11 @@ class engine {
 
   static bool is_tensor(frame_kind k) { return k == frame_kind::activation || k == frame_kind::cotangent; }
 
-  std::string title(u64 peer) const {
-    return peer < options_.names.size() ? options_.names[std::size_t(peer)] : "peer " + std::to_string(peer);
+  static std::vector<int> all_peers(const plan& p) {
+    std::vector<int> r;
+    for (const auto& replicas : p.peers) r.insert(r.end(), replicas.begin(), replicas.end());
+    return r;
   }
-  int replica_index() const {
-    const auto& r = plan_.peers[std::size_t(stage_)];
-    return int(std::find(r.begin(), r.end(), options_.self) - r.begin());
-  }
-  const std::vector<int>& replicas() const { return plan_.peers[std::size_t(stage_)]; }
-  int previous_replica() const { return replica_ > 0 ? replicas()[std::size_t(replica_) - 1] : -1; }
-  bool last_replica() const { return replica_ + 1 == int(replicas().size()); }
   u64 parameter_bytes(int i) const { return g_.params[std::size_t(i)].count() * size_of(device_.real); }
 
   // Every loss term counts 1 / (terms of the whole batch), also when this peer sees only some of its micro-batches.
@@ -236,67 +228,6 @@ class engine {
       fail(errc::model, "a batch of ", data.rows, " rows of ", data.time, ", this peer has memory for at most ", most, " of ",
            options_.bounds.time);
     if (data.step != step_) fail(errc::internal, "step ", data.step, " was started, the next one is ", step_);
-  }
-
-  // --- what may arrive. Every message has one source, one place in the step and one largest length.
-  void check_header(const frame_header& h) const {
-    if (h.step != step_ && h.step != step_ + 1)
-      fail(errc::protocol, title(h.source), " sends step ", h.step, ", expected ", step_, " or ", step_ + 1);
-    if (h.epoch != options_.epoch) fail(errc::protocol, title(h.source), " works on plan ", h.epoch, ", expected ", options_.epoch);
-    if (is_tensor(h.kind)) check_tensor(h);
-    else if (h.kind == frame_kind::gradient || h.kind == frame_kind::parameter) check_parameter(h);
-    else if (h.kind == summary_kind) {
-      const bool member = std::find(members_.begin(), members_.end(), int(h.source)) != members_.end();
-      if (options_.self != leader_ || int(h.source) == leader_ || !member || h.edge || h.micro_batch) unexpected(h, "a summary");
-      check_length(h, step_summary::bytes(g_.params.size() + std::size_t(plan_.micro_batches)));
-    } else if (h.kind == verdict_kind) {
-      if (options_.self == leader_ || int(h.source) != leader_ || h.edge || h.micro_batch) unexpected(h, "a verdict");
-      check_length(h, step_verdict::bytes, step_verdict::bytes);
-    } else fail(errc::protocol, title(h.source), " sends a message of unknown kind ", int(h.kind));
-  }
-  void check_tensor(const frame_header& h) const {
-    if (h.edge >= program_.edges.size() || h.micro_batch >= u32(plan_.micro_batches))
-      fail(errc::protocol, title(h.source), " sends edge ", h.edge, ", micro-batch ", h.micro_batch, "; this plan has ",
-           program_.edges.size(), " edges and ", plan_.micro_batches, " micro-batches");
-    const edge& e = program_.edges[h.edge];
-    if ((e.kind == edge_kind::activation) != (h.kind == frame_kind::activation) ||
-        plan_.peer_of(e.to, int(h.micro_batch)) != options_.self || plan_.peer_of(e.from, int(h.micro_batch)) != int(h.source))
-      unexpected(h, "a tensor");
-    const codec* c = compute_.codec_of_edge(int(h.edge));
-    if (h.codec != c->wire_id())
-      fail(errc::protocol, title(h.source), " sends edge ", h.edge, " by codec ", h.codec, ", expected ", int(c->wire_id()), " (", c->label(), ')');
-    check_length(h, u64(compute_.max_frame_bytes(int(h.edge), options_.bounds)));
-  }
-  void check_parameter(const frame_header& h) const {
-    if (h.edge >= g_.params.size()) fail(errc::protocol, title(h.source), " sends parameter ", h.edge, " of ", g_.params.size());
-    const parameter_owners& o = owners_[h.edge];
-    const bool primary = o.primary == options_.self;
-    if (h.kind == frame_kind::parameter) {
-      const bool held = std::find(o.holders.begin(), o.holders.end(), options_.self) != o.holders.end();
-      if (h.micro_batch || primary || !held || int(h.source) != o.primary) unexpected(h, "a parameter");
-    } else {
-      const std::size_t u = h.micro_batch / 2;
-      const bool total = h.micro_batch % 2;
-      if (u >= o.uses.size()) unexpected(h, "a gradient");
-      const bool due = total ? primary && !total_is_here(o, int(u)) && int(h.source) == plan_.peers[std::size_t(o.stages[u])].back()
-                             : o.stages[u] == stage_ && replica_ > 0 && int(h.source) == previous_replica();
-      if (!due) unexpected(h, "a gradient");
-    }
-    if (h.kind == frame_kind::gradient && is_poisoned(h)) return;
-    check_length(h, parameter_bytes(int(h.edge)), parameter_bytes(int(h.edge)));
-  }
-  void check_length(const frame_header& h, u64 most, u64 least = 0) const {
-    if (h.total_length < least || h.total_length > most)
-      fail(errc::protocol, title(h.source), " sends ", h.total_length, " bytes in a message of kind ", int(h.kind), ", edge ", h.edge,
-           ", expected ", least == most ? "" : "at most ", most);
-  }
-  [[noreturn]] void unexpected(const frame_header& h, const char* what) const {
-    fail(errc::protocol, title(h.source), " sends ", what, " (edge ", h.edge, ", part ", h.micro_batch, ") to ",
-         title(u64(options_.self)), ", which this plan does not have it send there");
-  }
-  [[noreturn]] void came_twice(const frame_header& h) const {
-    fail(errc::protocol, title(h.source), " sends a message of kind ", int(h.kind), ", edge ", h.edge, ", part ", h.micro_batch,
-         ", step ", h.step, " twice");
   }
 
   // --- messages at hand
@@ -455,14 +386,14 @@ class engine {
 
   // Sums this replica's groups onto what the replica before it sends, use by use.
   void pump_chain() {
-    if (replica_ > 0)
+    if (seat_.replica > 0)
       for (const auto& u : store_.uses())
         if (updates(u.parameter) && !find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false))) return;
     additions_.clear();
     for (auto& u : store_.uses()) {
       if (!updates(u.parameter)) continue;
       const i64 n = i64(g_.params[std::size_t(u.parameter)].count());
-      if (replica_ > 0) {
+      if (seat_.replica > 0) {
         const stored_message* s = find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false));
         if (s->buffer >= 0) additions_.push_back({u.groups[0], buffers_[s->buffer].data(), u.groups[0], n});
         else note_gradient(u.parameter, int(s->header.source));
@@ -480,7 +411,7 @@ class engine {
   }
   /// Where the sum of a use goes.
   int destination_of(const local_use& u) const {
-    return last_replica() ? owners_[std::size_t(u.parameter)].primary : replicas()[std::size_t(replica_) + 1];
+    return seat_.last_replica() ? owners_[std::size_t(u.parameter)].primary : seat_.replicas[std::size_t(seat_.replica) + 1];
   }
   // What is to be sent is searched first.
   void add_groups() {
@@ -500,23 +431,21 @@ class engine {
     for (std::size_t i = 0; i < store_.uses().size(); ++i) {
       const local_use& u = store_.uses()[i];
       if (!updates(u.parameter)) continue;
-      if (replica_ > 0) drop(find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false)));
+      if (seat_.replica > 0) drop(find(frame_kind::gradient, u32(u.parameter), gradient_slot(u.index, false)));
       const int to = destination_of(u);
       if (to == options_.self) continue;
-      const frame_header h = header(frame_kind::gradient, to, u32(u.parameter), gradient_slot(u.index, last_replica()));
+      const frame_header h = header(frame_kind::gradient, to, u32(u.parameter), gradient_slot(u.index, seat_.last_replica()));
       send_copy(to, h, u.groups[0], poisoned_[i] ? 0 : parameter_bytes(u.parameter));
     }
     phase_ = phase::totals;
   }
 
-  /// Is this use's total formed on this very peer?
-  bool total_is_here(const parameter_owners& o, int use) const { return last_replica() && o.stages[std::size_t(use)] == stage_; }
   /// A peer whose total of some use has not come yet, -1 if all have.
   int missing_total(const local_parameter& x) const {
     if (!x.primary || !updates(x.parameter)) return -1;
     const parameter_owners& o = owners_[std::size_t(x.parameter)];
     for (std::size_t u = 0; u < o.uses.size(); ++u)
-      if (!total_is_here(o, int(u)) && !find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)))
+      if (!seat_.forms_total(o, int(u)) && !find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)))
         return plan_.peers[std::size_t(o.stages[u])].back();
     return -1;
   }
@@ -539,7 +468,7 @@ class engine {
   /// Null for one that was not finite.
   std::byte* total_of(const local_parameter& x, int use) {
     const parameter_owners& o = owners_[std::size_t(x.parameter)];
-    if (total_is_here(o, use)) return store_.find_use(o.uses[std::size_t(use)])->groups[0];
+    if (seat_.forms_total(o, use)) return store_.find_use(o.uses[std::size_t(use)])->groups[0];
     const stored_message* s = find(frame_kind::gradient, u32(x.parameter), gradient_slot(use, true));
     if (s->buffer >= 0) return buffers_[s->buffer].data();
     note_gradient(x.parameter, int(s->header.source));
@@ -567,65 +496,32 @@ class engine {
   void finish_totals() {
     phase_ = phase::verdict;
     if (options_.self == leader_) {
-      summary_of(leader_) = summary_;
+      judge_.summary_of(leader_) = summary_;
       return;
     }
-    const int b = buffers_.take(step_summary::bytes(summary_.squares.size() + summary_.losses.size()));
+    const int b = buffers_.take(step_summary::bytes(summary_.squares.size() + summary_.losses.size()) + fault::bytes);
     summary_.encode(buffers_[b]);
     send_buffer(leader_, header(summary_kind, leader_, 0, 0), b, buffers_[b].size());
   }
 
   // --- the leader
-  /// Where the summary of a member goes, which it then has.
-  step_summary& summary_of(int member) {
-    const auto i = std::size_t(std::find(members_.begin(), members_.end(), member) - members_.begin());
-    has_summary_[i] = 1;
-    return summaries_[i];
-  }
   /// False while summaries are missing.
   bool judge() {
     for (std::size_t i = stored_.size(); i-- > 0;) {
       stored_message& s = stored_[i];
       if (!s.whole || s.header.kind != summary_kind || s.header.step != step_) continue;
-      summary_of(int(s.header.source)).decode(bytes_of(s));
+      judge_.summary_of(int(s.header.source)).decode(bytes_of(s));
       drop(&s);
     }
-    for (u8 has : has_summary_)
-      if (!has) return false;
-    std::fill(has_summary_.begin(), has_summary_.end(), u8(0));
-    squares_.assign(g_.params.size(), 0);
-    losses_.assign(std::size_t(plan_.micro_batches), 0);
-    for (const auto& s : summaries_) {
-      for (auto [index, value] : s.squares)
-        if (index < squares_.size()) squares_[index] = value;
-      for (auto [index, value] : s.losses)
-        if (index < losses_.size()) losses_[index] = value;
-    }
-    double squares = 0;
-    verdict_ = {};
-    for (double x : squares_) squares += x;
-    for (double x : losses_) verdict_.loss += x;
-    verdict_.gradient_norm = std::sqrt(squares);
-    skip_or_not();
-    verdict_.gradient_scale = verdict_.skipped ? 0 : clip_scale(options_.optimizer, verdict_.gradient_norm);
-    for (int to : members_) {
+    if (!judge_.complete()) return false;
+    verdict_ = judge_.judge();
+    for (int to : members()) {
       if (to == options_.self) continue;
-      const int b = buffers_.take(step_verdict::bytes);
+      const int b = buffers_.take(step_verdict::skipped_bytes);
       verdict_.encode(buffers_[b]);
-      send_buffer(to, header(verdict_kind, to, 0, 0), b, step_verdict::bytes);
+      send_buffer(to, header(verdict_kind, to, 0, 0), b, buffers_[b].size());
     }
     return true;
-  }
-
-  void skip_or_not() {
-    step_verdict& v = verdict_;
-    for (const auto& s : summaries_)
-      if (earlier(s.first, v.first)) v.first = s.first;
-    if (v.first || !std::isfinite(v.gradient_norm) || !std::isfinite(v.loss)) v.reason = skip_reason::not_finite;
-    else if (options_.history.is_spike(v.loss, options_.skipping.spike_factor)) v.reason = skip_reason::loss_spike;
-    if (v.reason == skip_reason::loss_spike) v.mean_loss = options_.history.mean();
-    v.skipped = v.reason != skip_reason::none;
-    options_.history.add(v.loss, v.skipped);
   }
 
   void pump_verdict() {
@@ -663,7 +559,7 @@ class engine {
       if (!x.primary || !updates(x.parameter)) continue;
       const parameter_owners& o = owners_[std::size_t(x.parameter)];
       for (std::size_t u = 0; u < o.uses.size(); ++u)
-        if (!total_is_here(o, int(u))) drop(find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)));
+        if (!seat_.forms_total(o, int(u))) drop(find(frame_kind::gradient, u32(x.parameter), gradient_slot(int(u), true)));
       if (verdict_.skipped) continue;
       for (int to : o.holders)
         if (to != options_.self)
@@ -694,7 +590,7 @@ class engine {
 
   void finish_step() {
     for (const auto& s : stored_)
-      if (s.header.step == step_) came_twice(s.header);  // everything that this step has a use for is gone
+      if (s.header.step == step_) expected_.came_twice(s.header);  // everything that this step has a use for is gone
     step_report r;
     r.step = step_;
     r.verdict = verdict_;
@@ -714,14 +610,15 @@ class engine {
   device_queue& queue_;
   engine_host& host_;
   program program_;
-  int stage_, replica_;
+  plan_seat seat_;
   std::vector<parameter_owners> owners_;
   int leader_;
   std::vector<parameter_rule> rules_;
   dispatcher dispatcher_;
   parameter_store store_;
   stage_compute compute_;
-  std::vector<int> members_;
+  expected_messages expected_;
+  step_judge judge_;
   buffer_pool buffers_;
   std::vector<stored_message> stored_;
   std::vector<link_traffic> traffic_;
@@ -748,9 +645,6 @@ class engine {
   std::vector<std::pair<std::byte*, const_byte_span>> copies_;
   step_summary summary_;
   step_verdict verdict_;
-  std::vector<step_summary> summaries_;
-  std::vector<u8> has_summary_;
-  std::vector<double> squares_, losses_;
 };
 
 }  // namespace fusionllm::inline v0

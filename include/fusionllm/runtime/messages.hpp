@@ -35,14 +35,16 @@ struct step_summary {
   std::vector<summand> losses;   ///< by micro-batch
   fault first;                   ///< of those that this peer knows of
 
-  static constexpr std::size_t bytes(std::size_t values) { return 8 + fault::bytes + 12 * values; }
+  /// Without a fault, which comes last where there is one.
+  static constexpr std::size_t bytes(std::size_t values) { return 8 + 12 * values; }
   void encode(std::vector<std::byte>& out) const {
-    out.resize(bytes(squares.size() + losses.size()));
+    const std::size_t plain = bytes(squares.size() + losses.size());
+    out.resize(first ? plain + fault::bytes : plain);
+    if (first) first.encode(out.data() + plain);
     std::byte* p = out.data();
     store_little(p, u32(squares.size()));
     store_little(p + 4, u32(losses.size()));
-    first.encode(p + 8);
-    p += bytes(0);
+    p += 8;
     for (const auto* list : {&squares, &losses})
       for (const summand& s : *list) {
         store_little(p, s.index);
@@ -52,17 +54,17 @@ struct step_summary {
   }
   /// Errors: protocol, for bytes that are not a summary.
   static void check(std::span<const std::byte> in) {
-    if (in.size() < bytes(0)) fail(errc::protocol, "a step summary has ", in.size(), " bytes, expected ", bytes(0), " or more");
+    if (in.size() < 8) fail(errc::protocol, "a step summary has ", in.size(), " bytes, expected 8 or more");
     const u64 n = load_little<u32>(in.data()), m = load_little<u32>(in.data() + 4);
-    if (in.size() != bytes(n + m))
+    if (in.size() != bytes(n + m) && in.size() != bytes(n + m) + fault::bytes)
       fail(errc::protocol, "a step summary of ", n, " + ", m, " values has ", in.size(), " bytes, expected ", bytes(n + m));
   }
   /// Errors: protocol.
   void decode(std::span<const std::byte> in) {
     check(in);
     const u64 n = load_little<u32>(in.data()), m = load_little<u32>(in.data() + 4);
-    first = fault::decode(in.data() + 8);
-    const std::byte* p = in.data() + bytes(0);
+    first = in.size() > bytes(n + m) ? fault::decode(in.data() + bytes(n + m)) : fault{};
+    const std::byte* p = in.data() + 8;
     for (auto [list, count] : {std::pair{&squares, n}, std::pair{&losses, m}}) {
       list->clear();
       for (u64 i = 0; i < count; ++i, p += 12)
@@ -80,23 +82,30 @@ struct step_verdict {
   double mean_loss = 0;        ///< of the last accepted steps, where it was a spike
   fault first;                 ///< where it was not finite
 
-  static constexpr std::size_t bytes = 40 + fault::bytes;
+  static constexpr std::size_t bytes = 32, skipped_bytes = 40 + fault::bytes;
   void encode(std::vector<std::byte>& out) const {
-    out.resize(bytes);
+    out.resize(skipped ? skipped_bytes : bytes);
     store_little(out.data(), std::bit_cast<u64>(loss));
     store_little(out.data() + 8, std::bit_cast<u64>(gradient_norm));
     store_little(out.data() + 16, std::bit_cast<u64>(gradient_scale));
     store_little(out.data() + 24, u32(skipped));
     store_little(out.data() + 28, u32(reason));
+    if (!skipped) return;
     store_little(out.data() + 32, std::bit_cast<u64>(mean_loss));
     first.encode(out.data() + 40);
   }
   void decode(std::span<const std::byte> in) {
-    if (in.size() != bytes) fail(errc::protocol, "a step verdict has ", in.size(), " bytes, expected ", bytes);
+    if (in.size() != bytes && in.size() != skipped_bytes)
+      fail(errc::protocol, "a step verdict has ", in.size(), " bytes, expected ", bytes, ", or ", skipped_bytes, " for a skipped step");
     loss = std::bit_cast<double>(load_little<u64>(in.data()));
     gradient_norm = std::bit_cast<double>(load_little<u64>(in.data() + 8));
     gradient_scale = std::bit_cast<double>(load_little<u64>(in.data() + 16));
-    skipped = load_little<u32>(in.data() + 24) != 0;
+    skipped = in.size() == skipped_bytes;
+    if (skipped != (load_little<u32>(in.data() + 24) != 0)) fail(errc::protocol, "a step verdict of ", in.size(), " bytes says that its step was ", skipped ? "not " : "", "skipped");
+    reason = skip_reason::none;
+    mean_loss = 0;
+    first = {};
+    if (!skipped) return;
     const u32 why = load_little<u32>(in.data() + 28);
     reason = why <= u32(skip_reason::loss_spike) ? skip_reason(why) : skip_reason::not_finite;
     mean_loss = std::bit_cast<double>(load_little<u64>(in.data() + 32));
@@ -113,9 +122,9 @@ inline error diverged(u64 step, const loss_history& h, const std::string& reason
 
 /// Why a step was skipped, as the end of a sentence; empty if it was not.
 inline std::string reason_of(const step_verdict& v, const graph_view& g, const plan& p, const std::vector<std::string>& names = {}) {
+  if (!v.skipped) return {};
   std::ostringstream s;
   s.precision(6);
-  if (!v.skipped) return "";
   if (v.reason == skip_reason::loss_spike) s << "its loss " << v.loss << " is a spike, the mean of the steps before is " << v.mean_loss;
   else if (v.first) s << describe(v.first, g, p, names) << " is not finite";
   else s << "its loss or the norm of its gradient is not finite";

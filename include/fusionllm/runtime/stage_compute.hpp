@@ -211,7 +211,7 @@ class stage_compute {
     a.statistic_share = statistic_share(o);
     const int group = p_.group_of(micro_batch_) - first_group_;
     for (std::size_t i = 0; i < max_params; ++i)
-      if (o.params[i] >= 0 && !is_frozen(o.params[i]))
+      if (o.params[i] >= 0)
         a.d_param[i] = {store_.find_use({n, int(i)})->groups[std::size_t(group)],
                         g_.params[std::size_t(o.params[i])].dims, device_.real};
     k.backward_weight(*device_.context, a);

@@ -276,10 +276,10 @@ class step_replay {
     send({message_kind::gradient, from, to, x.parameter, -1, bytes, bytes}, event_kind::gradient, step, c, place + 1);
   }
 
-  // A count of each kind, a fault, then a number and a value for every owned parameter and every loss.
+  // A count of each kind, then a number and a value for every owned parameter and every loss.
   u64 summary_bytes(const seat& s) const {
     const bool has_loss = f_.graph().loss >= 0 && plan_.stage_of_peer(s.peer) == plan_.stage_of[std::size_t(f_.graph().loss)];
-    return 28 + 12 * (u64(s.owned) + (has_loss ? s.tasks.micro_batches().size() : 0));
+    return 8 + 12 * (u64(s.owned) + (has_loss ? s.tasks.micro_batches().size() : 0));
   }
 
   // A few numbers from a peer to a seat.
@@ -307,7 +307,7 @@ class step_replay {
           }
   }
 
-  static constexpr u64 answer_bytes = 60;
+  static constexpr u64 answer_bytes = 32;
 
   const step_profile& f_;
   const cost_model& costs_;

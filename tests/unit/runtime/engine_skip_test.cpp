@@ -127,13 +127,20 @@ TEST_CASE("a gradient of a tied weight that is not finite is not sent, nor one o
   for (const auto& peers : {std::vector<std::vector<int>>{{0}}, {{0}, {1}}, {{0, 1}}, {{0}, {1, 2}}}) {
     group g(chain_plan(n, peers), lively());
     wire_watch watch(g);
-    // Finite cotangents whose products with finite values are not.
+    // A finite cotangent and a finite input of the tied projection whose product is not.
     const int project = fl::graph_of<case_gpt>().nodes[std::size_t(fl::graph_of<case_gpt>().loss)].in[0];
-    do_harm(g, {{project, 0, true, 3e38f}, {project - 1, 0, false, 3e38f}});
+    do_harm(g, {{g.graph().nodes[std::size_t(project)].in[0], 0, false, 1e4f}, {project, 0, true, 1e36f}});
     g.train(int(bad_step));
     const auto weights = g.weights();
+    CHECK(watch.poisoned == 0);
     g.train(1);
-    for (int i = 0; i < g.size(); ++i) CHECK(g.report(i).verdict.skipped);
+    for (int i = 0; i < g.size(); ++i) {
+      const fl::fault& f = g.report(i).verdict.first;
+      INFO(fl::describe(f, g.graph(), g.engine(0).the_plan()));
+      REQUIRE(f.kind == fl::fault_kind::gradient);
+      CHECK(g.graph().params[f.parameter].path.view() == "wte.weight");
+    }
+    CHECK((watch.poisoned > 0) == (peers.size() > 1 || peers[0].size() > 1));
     CHECK(g.weights() == weights);
     g.train(1);
     CHECK(!g.report().verdict.skipped);
@@ -241,6 +248,13 @@ TEST_CASE("frozen parameters keep their bits, send no gradients, and the others 
     if (expected.empty()) expected = after;
     CHECK(after == expected);
   }
+  group_options half = lively();  // of an operator with two parameters, one
+  half.optimizer.freeze = {"h.1.mlp.c_fc.bias", "h.0.ln_1.weight"};
+  group h(chain_plan(n, {{0}, {1}}), half);
+  const auto before = h.weights();
+  h.train(2);
+  for (const auto& [name, bits] : h.weights())
+    CHECK((bits == before.at(name)) == (name == "h.1.mlp.c_fc.bias" || name == "h.0.ln_1.weight"));
   group_options plain = lively();
   plain.optimizer.freeze = o.optimizer.freeze;
   group g(chain_plan(n, {{0}}), plain);

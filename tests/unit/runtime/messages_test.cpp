@@ -28,7 +28,7 @@ TEST_CASE("a summary and a verdict come back as they were, to the bit") {
 
   fl::step_verdict v{1.5, 2.5, 0.25, true, fl::skip_reason::not_finite, 0.5, {fl::fault_kind::cotangent, 2, 17, fl::fault::no, 1}}, w;
   v.encode(bytes);
-  CHECK(bytes.size() == fl::step_verdict::bytes);
+  CHECK(bytes.size() == fl::step_verdict::skipped_bytes);
   w.decode(bytes);
   CHECK(w.loss == 1.5);
   CHECK(w.gradient_norm == 2.5);
@@ -37,6 +37,21 @@ TEST_CASE("a summary and a verdict come back as they were, to the bit") {
   CHECK(w.reason == fl::skip_reason::not_finite);
   CHECK(w.mean_loss == 0.5);
   CHECK(w.first == v.first);
+  v.skipped = false;
+  v.encode(bytes);
+  CHECK(bytes.size() == fl::step_verdict::bytes);
+  w.decode(bytes);
+  CHECK(!w.skipped);
+  CHECK(!w.first);
+  s.first = v.first;
+  s.encode(bytes);
+  t.decode(bytes);
+  CHECK(t.first == s.first);
+  CHECK(t.squares.size() == 2);
+  s.first = {};
+  s.encode(bytes);
+  t.decode(bytes);
+  CHECK(!t.first);
 }
 
 TEST_CASE("bytes that are no summary or verdict are protocol errors, whatever they claim") {

@@ -23,6 +23,19 @@ TEST_CASE("the learning rate rises in a line, then falls along half a cosine to 
   for (u64 step = 5; step < 12; ++step) CHECK(fl::learning_rate_at(o, step) < fl::learning_rate_at(o, step - 1));
 }
 
+TEST_CASE("the linear schedule falls in a line to its floor and stays there") {
+  fl::optimizer_settings o;
+  o.shape = fl::rate_shape::linear;
+  o.learning_rate = 2;
+  o.minimum_rate = 0.5;
+  o.warmup_steps = 4;
+  o.total_steps = 12;
+  CHECK(fl::learning_rate_at(o, 1) == 1);
+  for (u64 step = 4; step <= 12; ++step) CHECK(fl::learning_rate_at(o, step) == Approx(2 - 1.5 * double(step - 4) / 8).epsilon(1e-15));
+  CHECK(fl::learning_rate_at(o, 12) == 0.5);
+  CHECK(fl::learning_rate_at(o, 1000) == 0.5);
+}
+
 TEST_CASE("without a warm-up the first step has the full rate, without an end the rate stays") {
   fl::optimizer_settings o;
   o.learning_rate = 3;

@@ -95,6 +95,74 @@ TEST_CASE("a steady step allocates nothing, on any device") {
   }
 }
 
+namespace {
+/// The same infinity in step 5 of every run.
+void harm(run& r, u64 until = 5) {
+  r.t.observe([&r, until](int node, int micro_batch, bool backward, const fl::tensor_ref& t) {
+    if (node == 5 && micro_batch == 3 && !backward && r.t.steps() >= 5 && r.t.steps() <= until)
+      t.as<float>()[2] = std::numeric_limits<float>::infinity();
+  });
+}
+}  // namespace
+
+TEST_CASE("a step that is not finite is skipped with its reason; a run resumed around it is the run that was not stopped") {
+  const temporary_folder folder;
+  auto o = options();
+  o.skipping.spike_factor = 100;
+  run whole(o);
+  harm(whole);
+  whole.steps(5);
+  const auto before = whole.weights();
+  const auto bad = whole.step();
+  CHECK(bad.skipped);
+  CHECK(bad.reason.find("the activation of ") == 0);
+  CHECK(bad.reason.find("micro-batch 3, stage 0 on peer 0 is not finite") != std::string::npos);
+  CHECK(whole.weights() == before);
+  whole.steps(14);
+  for (int stop : {5, 6, 8}) {
+    run first(o), second(o);
+    harm(first);
+    harm(second);
+    for (int i = 0; i < stop; ++i) first.step();
+    first.t.save(folder / "a");
+    second.t.load(folder / "a");
+    for (int i = stop; i < 20; ++i) second.step();
+    CHECK(second.weights() == whole.weights());
+    second.t.save(folder / "second");
+    whole.t.save(folder / "whole");
+    CHECK(folder.read("second") == folder.read("whole"));
+  }
+}
+
+TEST_CASE("too many skipped steps in a row are an error with its own code, also when the run was resumed between them") {
+  const temporary_folder folder;
+  auto o = options();
+  o.skipping.most_in_row = 3;
+  run r(o), resumed(o);
+  harm(r, 100);
+  harm(resumed, 100);
+  r.steps(7);
+  r.t.save(folder / "a");
+  const auto why = error_of([&] { r.step(); });
+  CHECK(why.says(fl::errc::diverged, "3 steps in a row were skipped, the last of them step 8 because the activation of", "max_skipped"));
+  resumed.t.load(folder / "a");
+  CHECK(error_of([&] { resumed.step(); }).code == fl::errc::diverged);
+}
+
+TEST_CASE("recomputation changes no bit on any device") {
+  for (const char* device : {"reference", "cpu"}) {
+    std::vector<double> expected;
+    for (auto policy : {fl::recompute_policy::none, fl::recompute_policy::block, fl::recompute_policy::selective}) {
+      auto o = options(device);
+      o.recompute = policy;
+      run r(o);
+      r.steps(6);
+      if (expected.empty()) expected = r.losses;
+      CHECK(r.losses == expected);
+    }
+  }
+}
+
 TEST_CASE("20 steps are 10, a file, and 10 more in another trainer") {
   const temporary_folder folder;
   run whole, first, second;

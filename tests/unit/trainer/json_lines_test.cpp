@@ -21,6 +21,8 @@ TEST_CASE("one whole object a line, appended to those of the run before") {
     fl::step_event e;
     e.step = 1, e.loss = std::nan(""), e.tokens = 50, e.seconds = 0.5, e.predicted_seconds = 0.4, e.links = links;
     all.on_step(e);
+    e.skipped = true, e.reason = "a \"spike\"";
+    all.on_step(e);
     all.on_checkpoint({2, "x\ny", 10, 0.1});
   }
   fl::json_lines(folder / "metrics.jsonl").on_message({fl::severity::warning, "again"});
@@ -28,7 +30,12 @@ TEST_CASE("one whole object a line, appended to those of the run before") {
   std::istringstream lines(folder.read("metrics.jsonl"));
   std::vector<nlohmann::json> all;
   for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
-  REQUIRE(all.size() == 4);
+  REQUIRE(all.size() == 5);
+  CHECK(all[0]["skipped"] == false);
+  CHECK(!all[0].contains("reason"));
+  CHECK(all[1]["skipped"] == true);
+  CHECK(all[1]["reason"] == "a \"spike\"");
+  all.erase(all.begin() + 1);
   CHECK(all[0]["loss"].is_null());
   CHECK(all[0]["tokens_per_second"] == 100);
   CHECK(all[0]["links"][0]["sent_bytes"] == 100);
