@@ -3,10 +3,8 @@
 // tensors that it needs. Opening checks the whole header; no length is believed before it was compared with the file.
 #pragma once
 
-#include <optional>
-
 #include "mapped_file.hpp"
-#include "safetensors_header.hpp"
+#include "safetensors_layout.hpp"
 #include "safetensors_values.hpp"
 
 namespace fusionllm::inline v0 {
@@ -22,7 +20,7 @@ class safetensors_file {
     const u64 length = stored_length();
     const char* kind = other_kind();
     if (length > all.size() - 8 || all[8] != '{') {
-      if (kind) fail(errc::checkpoint, "weights file '", path_, "' is ", kind, ", expected safetensors: convert it with the package safetensors");
+      if (kind) fail(errc::checkpoint, "weights file '", path_, "' is ", kind, ", expected safetensors");
       if (length == 0) damaged(0, "the header has no bytes");
       if (length > all.size() - 8) damaged(0, "a header of ", length, " bytes, the file has ", all.size() - 8, " behind its length");
       damaged(8, "the header does not begin with {");
@@ -92,8 +90,8 @@ class safetensors_file {
   const char* other_kind() const {
     const std::string_view s = file_.text();
     const auto begins = [&](std::string_view with) { return s.substr(0, with.size()) == with; };
-    if (begins("PK\3\4")) return "a zip archive with a pickle, as torch.save writes (.bin, .pt)";
-    if (s[0] == '\x80' && s[1] >= 2 && s[1] <= 5) return "a Python pickle, as torch.save wrote (.bin, .pt)";
+    if (begins("PK\3\4")) return "a zip archive with a pickle, as torch.save writes (.bin, .pt; the package safetensors converts it)";
+    if (s[0] == '\x80' && s[1] >= 2 && s[1] <= 5) return "a Python pickle, as torch.save wrote (.bin, .pt; the package safetensors converts it)";
     if (begins("GGUF")) return "GGUF";
     if (begins("\x89HDF\r\n")) return "HDF5";
     if (begins("\x93NUMPY")) return "a NumPy array";
@@ -106,8 +104,8 @@ class safetensors_file {
 
   void expect_elements(const stored_tensor& t, std::size_t n) const {
     if (!info_of(t.type).readable)
-      fail(errc::checkpoint, "tensor '", printable(t.name), "' at byte ", t.begin, " of '", path_, "' is ", info_of(t.type).name,
-           ", which is not supported: convert it to F32, F16 or BF16");
+      fail(errc::checkpoint, "tensor '", printable(t.name), "' at byte ", t.begin, " of '", path_, "' is ",
+           info_of(t.type).name, ", which is not supported: convert it to F32, F16 or BF16");
     if (n > t.count)
       fail(errc::checkpoint, "tensor '", printable(t.name), "' of '", path_, "' has ", t.count, " elements, expected ", n);
   }

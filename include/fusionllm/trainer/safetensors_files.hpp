@@ -3,6 +3,8 @@
 // tensors: what shards hold besides is not looked at.
 #pragma once
 
+#include <memory>
+
 #include "../estimate/json_cursor.hpp"
 #include "safetensors.hpp"
 
@@ -51,18 +53,22 @@ class safetensors_files {
     for (const char* name : {"/model.safetensors.index.json", "/model.safetensors"})
       if (exists(path + name)) return path + name;
     if (exists(path + "/pytorch_model.bin"))
-      fail(errc::checkpoint, "folder '", path, "' has its weights in pytorch_model.bin, a Python pickle: convert it with the package safetensors");
+      fail(errc::checkpoint, "folder '", path, "' has its weights in pytorch_model.bin, a Python pickle: convert it with the "
+           "package safetensors");
     fail(errc::checkpoint, "folder '", path, "' has neither model.safetensors nor model.safetensors.index.json: name the file");
   }
 
   void add(const std::string& name, const nlohmann::json& value) {
     const std::string shard = value.is_string() ? value.get<std::string>() : "";
     if (shard.empty() || shard.find('/') != std::string::npos || shard.find('\0') != std::string::npos || shard == "..")
-      fail(errc::checkpoint, "index '", path_, "': '", printable(name), "' is in '", printable(shard), "', expected the name of a file beside the index");
+      fail(errc::checkpoint, "index '", path_, "': '", printable(name), "' is in '", printable(shard),
+           "', expected the name of a file beside the index");
     auto& file = files_[shard];
     if (!file) file = std::make_unique<safetensors_file>(path_.substr(0, path_.rfind('/') + 1) + shard);
     const stored_tensor* t = file->find(name);
-    if (!t) fail(errc::checkpoint, "index '", path_, "' says that '", printable(name), "' is in '", printable(shard), "', which has no such tensor");
+    if (!t)
+      fail(errc::checkpoint, "index '", path_, "' says that '", printable(name), "' is in '", printable(shard),
+           "', which has no such tensor");
     entries_.push_back({file.get(), t});
   }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header of a safetensors file: JSON that names every tensor with its type, shape and place. Each key is checked as
-// it is met, so that an error has the byte where it is; what the entries must be to each other is `check_layout`'s.
+// it is met, so that an error has the byte where it is; whether entries fit each other is for safetensors_layout.hpp.
 #pragma once
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -178,7 +177,10 @@ class header_parser {
                            : key_ == "dtype"           ? "a text"
                            : where_ == place::tensor   ? "a list"
                                                        : "whole numbers of 0 to 2^64 - 1";
-    const std::string of = where_ == place::outside ? "the header" : "'" + printable(where_ > place::metadata ? tensors.back().name + "'.'" + key_ : key_) + "'";
+    const bool in_tensor = where_ > place::metadata;
+    const std::string of = where_ == place::outside
+                               ? "the header"
+                               : "'" + printable(in_tensor ? tensors.back().name + "'.'" + key_ : key_) + "'";
     damaged_at(at(), of, " is ", found, ", expected ", expected);
   }
 
@@ -190,49 +192,6 @@ class header_parser {
   std::unordered_map<std::string, std::size_t> names_;
   int given_ = 0, offsets_ = 0;
 };
-
-/// "[2, 3]"
-inline std::string shape_of(const std::vector<u64>& shape) {
-  std::string s = "[";
-  for (u64 d : shape) s += (s.size() > 1 ? ", " : "") + std::to_string(d);
-  return s + "]";
-}
-
-/// Checks every tensor against its type and shape, and all against the bytes of the file, which they must cover, each
-/// byte once. Places become places in the file; tensors are sorted by them.
-inline void check_layout(const std::string& path, std::vector<stored_tensor>& tensors, u64 data_at, u64 file_size) {
-  for (stored_tensor& t : tensors) {
-    const auto damaged = [&](const auto&... parts) { weights_damaged(path, t.said_at, "tensor '", printable(t.name), "': ", parts...); };
-    const u64 bits = info_of(t.type).bits;
-    t.count = 1;
-    for (u64 d : t.shape) t.count = d == 0 ? 0 : t.count;
-    for (u64 d : t.shape) {
-      if (t.count == 0) break;
-      if (d > ~u64(0) / bits / t.count) damaged("the shape ", shape_of(t.shape), " has more bytes than 64 bits can count");
-      t.count *= d;
-    }
-    if (t.begin > t.end) damaged("begins at ", t.begin, ", behind its end at ", t.end);
-    if (t.end > file_size - data_at) damaged("ends at ", t.end, ", the file has ", file_size - data_at, " bytes of data: it was cut off");
-    if (t.count * bits % 8 != 0 || t.count * bits / 8 != t.end - t.begin)
-      damaged(info_of(t.type).name, ' ', shape_of(t.shape), " takes ", t.count * bits / 8, " bytes, it has ", t.end - t.begin);
-    t.begin += data_at;
-    t.end += data_at;
-  }
-  std::sort(tensors.begin(), tensors.end(), [](const stored_tensor& a, const stored_tensor& b) {
-    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
-  });
-  u64 at = data_at;
-  const stored_tensor* before = nullptr;
-  for (const stored_tensor& t : tensors) {
-    const std::string behind = before ? "tensor '" + printable(before->name) + "'" : "the header";
-    if (t.begin < at) weights_damaged(path, t.begin, "tensor '", printable(t.name), "' begins here, inside ", behind, ", which ends at ", at);
-    if (t.begin > at) weights_damaged(path, at, "a gap of ", t.begin - at, " bytes between ", behind, " and tensor '", printable(t.name), "'");
-    at = t.end;
-    before = &t;
-  }
-  if (at != file_size)
-    weights_damaged(path, at, file_size - at, " bytes too many behind ", before ? "the last tensor, '" + printable(before->name) + "'" : std::string("the header"));
-}
 
 }  // namespace detail
 }  // namespace fusionllm::inline v0

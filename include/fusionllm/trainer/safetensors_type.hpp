@@ -2,13 +2,14 @@
 // The element types of safetensors files: their names, sizes, and which of them can be weights here.
 #pragma once
 
+#include <iterator>
 #include <string_view>
 
 #include "../core/types.hpp"
 
 namespace fusionllm::inline v0 {
 
-/// Where two lines of `stored_types` differ in more than their name, both have an enumerator.
+/// In the order of `stored_types`.
 enum class stored_type : u8 {
   f64, f32, f16, bf16, int64, int32, int16, int8, uint64, uint32, uint16, uint8,
   boolean, f8_e5m2, f8_e4m3, f8_e8m0, f8_e4m3fnuz, f8_e5m2fnuz, f6_e2m3, f6_e3m2, f4, complex64
