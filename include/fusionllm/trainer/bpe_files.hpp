@@ -159,6 +159,7 @@ inline bpe_vocabulary read_bpe_vocabulary(const std::string& path) {
       detail::read_tokenizer_json(j, s);
     } else {
       detail::add_tokens(json_cursor(j, "", errc::data), s);
+      s.most_unmade = 64;  // Hugging Face's have some that are special elsewhere, such as <s>
       for (const auto& [text, id] : s.tokens)
         if (text == "<|endoftext|>") s.special.emplace_back(text, id);
     }

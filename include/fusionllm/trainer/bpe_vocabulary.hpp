@@ -26,6 +26,7 @@ struct bpe_source {
   std::vector<std::pair<std::string, i64>> special;         ///< in plain text, with ids
   const char* merge_word = "line ";                         ///< for messages, with
   i64 first_merge = 1;                                      ///< the number of the first
+  i64 most_unmade = INT64_MAX;                              ///< tokens that may lack a merge
 };
 
 class bpe_vocabulary {
@@ -40,6 +41,7 @@ class bpe_vocabulary {
     take_tokens(s);
     for (int b = 0; b < 256; ++b) take_byte(s, b);
     for (std::size_t i = 0; i < s.merges.size(); ++i) take_merge(s, i);
+    expect_made(s);
     ids_ = {};
     kinds_ = {};
     digest_ = digest();
@@ -127,6 +129,17 @@ class bpe_vocabulary {
     };
     const u32 l = id(left, "the first of which"), r = id(right, "the second of which");
     if (!merges_.add({l, r, id(left + right, "whose join")})) wrong("as one before it does: leave one");
+  }
+
+  /// A file of merges that is cut off leaves many tokens that none makes.
+  void expect_made(const bpe_source& s) {
+    i64 unmade = size() - 256 - i64(special_.size());
+    for (u32 i = 0; i < merges_.size(); ++i)
+      if (std::exchange(kinds_[merges_[i].result], kind::absent) != kind::absent) --unmade;
+    if (unmade > s.most_unmade)
+      refuse(s.merges_file, "none of its ", merges_.size(), " merges makes ", unmade, " of the ", size(),
+             " tokens of '", s.tokens_file, "', expected ", s.most_unmade,
+             " such tokens at most: it is cut off, or of another vocabulary");
   }
 
   u64 digest() const {

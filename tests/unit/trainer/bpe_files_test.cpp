@@ -110,6 +110,26 @@ TEST_CASE("lines of merges that are no merges name themselves") {
   CHECK(merges("a b\nab c\na b\n").says(fl::errc::data, "line 3", "as one before it does"));
 }
 
+TEST_CASE("merges that are cut off leave tokens that none makes") {
+  temporary_folder folder;
+  auto s = tiny_source({});
+  for (int i = 0; i < 100; ++i) {
+    const std::string a(1, char('a' + i % 10)), b(1, char('A' + i / 10));
+    s.tokens.emplace_back(a + b, 257 + i);
+    s.merges.emplace_back(a, b);
+  }
+  folder.write("encoder.json", tokens_json(s));
+  const auto with = [&](std::size_t n) {
+    auto cut = s;
+    cut.merges.resize(n);
+    folder.write("vocab.bpe", merges_text(cut));
+    return error_of([&] { fl::read_bpe_vocabulary(folder.path()); });
+  };
+  CHECK(with(100).code == fl::errc::ok);
+  CHECK(with(36).code == fl::errc::ok);
+  CHECK(with(35).says(fl::errc::data, "vocab.bpe", "none of its 35 merges makes 65 of the 357 tokens", "is cut off"));
+}
+
 TEST_CASE("ids are 0 to the count, each once") {
   auto s = three();
   s.tokens[10].second = 260;
