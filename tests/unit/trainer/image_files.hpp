@@ -2,11 +2,13 @@
 // Picture files that tests write: IDX, gzip, CIFAR records, PNG and JPEG by their libraries, and random damage.
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
+// After cstdio, whose names it needs.
 #include <jpeglib.h>
 #include <png.h>
 #include <zlib.h>
 
-#include <cstdlib>
 #include <fusionllm/core/philox.hpp>
 #include <fusionllm/trainer/image_set.hpp>
 #include <string>
