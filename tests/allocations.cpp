@@ -5,7 +5,7 @@
 #include <new>
 
 namespace fusionllm_test {
-static void* counted(std::size_t size) noexcept {
+[[maybe_unused]] static void* counted(std::size_t size) noexcept {
   ++allocation_count;
   std::size_t largest = allocation_largest.load();
   while (size > largest && !allocation_largest.compare_exchange_weak(largest, size)) {
