@@ -38,9 +38,11 @@ const std::string& folder_of(const std::string& kind) {
       root.write(std::string("cifar/") + name + ".bin", records);
   } else {
     std::string pixels;
-    for (int i = 0; i < 375 * 500 * 3; ++i) pixels += static_cast<char>(128 + 60 * std::sin(i / 700.0) + 40 * std::cos(i / 91.0) + noise(1, fl::u64(i))[0] / 32);
+    for (int i = 0; i < 375 * 500 * 3; ++i)
+      pixels += static_cast<char>(128 + 60 * std::sin(i / 700.0) + 40 * std::cos(i / 91.0) + noise(1, fl::u64(i))[0] / 32);
     for (int i = 0; i < 20; ++i)
-      root.write(kind + "/class/" + std::to_string(i) + "." + kind, kind == "jpg" ? jpeg(375, 500, 3, pixels) : png(375, 500, PNG_FORMAT_RGB, pixels));
+      root.write(kind + "/class/" + std::to_string(i) + "." + kind,
+                 kind == "jpg" ? jpeg(375, 500, 3, pixels) : png(375, 500, PNG_FORMAT_RGB, pixels));
   }
   return path;
 }
@@ -82,6 +84,9 @@ BENCHMARK_CAPTURE(make_ready, cifar_32, "cifar", 128, 32);
 BENCHMARK_CAPTURE(make_ready, jpeg_375x500_to_224, "jpg", 8, 224)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(make_ready, png_375x500_to_224, "png", 8, 224)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(wait_for_data, idx_step_of_20_ms, "idx", 128, 32, 20)->UseManualTime()->Iterations(50)->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(wait_for_data, jpeg_step_of_200_ms, "jpg", 8, 224, 200)->UseManualTime()->Iterations(15)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(wait_for_data, jpeg_step_of_200_ms, "jpg", 8, 224, 200)
+    ->UseManualTime()
+    ->Iterations(15)
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace

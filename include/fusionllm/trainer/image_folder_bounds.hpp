@@ -23,8 +23,8 @@ namespace detail {
 inline void check_picture_size(const std::string& path, u64 height, u64 width) {
   constexpr u64 side = u64(largest_picture_side), pixels = u64(largest_picture_pixels);
   if (height < 1 || width < 1 || height > side || width > side || height * width > pixels)
-    fail(errc::data, "picture '", path, "' says that it has ", height, " x ", width, " pixels, expected 1 to ", side, " a side and ", pixels,
-         " at most: it is damaged, or too large to train on");
+    fail(errc::data, "picture '", path, "' says that it has ", height, " x ", width, " pixels, expected 1 to ", side,
+         " a side and ", pixels, " at most: it is damaged, or too large to train on");
 }
 
 /// A size that a file of so many bytes cannot hold, however well it is packed, is refused. Errors: errc::data.

@@ -24,7 +24,8 @@ class jpeg_decoder {
     errors_.base.error_exit = [](j_common_ptr c) { leave(c); };
     errors_.base.emit_message = [](j_common_ptr c, int level) {
       const int code = c->err->msg_code;
-      const bool harmless = code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR || code == JWRN_TOO_MUCH_DATA;
+      const bool harmless =
+          code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR || code == JWRN_TOO_MUCH_DATA;
       if (level < 0 && !harmless) leave(c);
     };
     errors_.base.output_message = [](j_common_ptr) {};
@@ -97,7 +98,9 @@ inline bool is_jpeg(std::span<const u8> bytes) { return bytes.size() >= 2 && byt
 /// Errors: errc::data, naming `path`.
 inline void read_jpeg(std::span<const u8> bytes, const std::string& path, picture& to) {
   jpeg_decoder jpeg;
-  const auto refuse = [&] { refuse_picture(path, std::string("is damaged or cut off (libjpeg: ") + jpeg.message() + "): copy it again"); };
+  const auto refuse = [&] {
+    refuse_picture(path, std::string("is damaged or cut off (libjpeg: ") + jpeg.message() + "): copy it again");
+  };
   if (!jpeg.read_header(bytes)) refuse();
   check_picture_size(path, u64(jpeg.height()), u64(jpeg.width()));
   check_picture_content(path, u64(jpeg.height()), u64(jpeg.width()), jpeg.least_bytes(), bytes.size());

@@ -135,7 +135,8 @@ TEST_CASE("what is no file is named") {
 TEST_CASE("pictures and labels of IDX files") {
   temporary_folder folder;
   const std::string pixels = noise(3 * 2 * 4, 6);
-  const auto images = folder.write("images", idx({3, 2, 4}, pixels)), labels = folder.write("labels", gzip(idx({3}, std::string("\5\0\7", 3))));
+  const auto images = folder.write("images", idx({3, 2, 4}, pixels)),
+             labels = folder.write("labels", gzip(idx({3}, std::string("\5\0\7", 3))));
   const fl::idx_images set(images, labels);
   CHECK(set.count() == 3);
   CHECK(set.classes() == 8);
@@ -154,7 +155,8 @@ TEST_CASE("pictures and labels of IDX files") {
   CHECK(error_of([&] { fl::idx_images(labels, labels); }).says(fl::errc::data, labels, "has 1 extents, expected 3"));
   CHECK(error_of([&] { fl::idx_images(images, images); }).says(fl::errc::data, images, "has 3 extents, expected 1"));
 
-  const auto digest = [&](const std::string& name, std::initializer_list<fl::u32> dims, const std::string& bytes, const std::string& l) {
+  const auto digest = [&](const std::string& name, std::initializer_list<fl::u32> dims, const std::string& bytes,
+                          const std::string& l) {
     return fl::idx_images(folder.write(name, idx(dims, bytes)), folder.write(name + "l", idx({3}, l))).digest();
   };
   const auto d = digest("a", {3, 2, 4}, pixels, "\1\2\3");

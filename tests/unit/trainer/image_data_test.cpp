@@ -28,8 +28,10 @@ struct batch_of {
 
 template <class T = float>
 batch_of<T> fill(const fl::data_source& d, u64 step, i64 begin, i64 end, i64 c, i64 h, i64 w, bool held_out = false) {
-  batch_of<T> b{std::vector<T>(std::size_t((end - begin) * c * h * w), T(-99)), std::vector<std::int32_t>(std::size_t(end - begin), -99)};
-  const fl::output_span inputs[] = {{"labels", std::span(b.labels), {end - begin}}, {"images", std::span(b.images), {end - begin, c, h, w}}};
+  batch_of<T> b{std::vector<T>(std::size_t((end - begin) * c * h * w), T(-99)),
+                std::vector<std::int32_t>(std::size_t(end - begin), -99)};
+  const fl::output_span inputs[] = {{"labels", std::span(b.labels), {end - begin}},
+                                    {"images", std::span(b.images), {end - begin, c, h, w}}};
   if (held_out) d.fill_validation(i64(step), begin, end, inputs);
   else d.fill(step, begin, end, inputs);
   return b;
@@ -45,7 +47,8 @@ plane padded(const plane& p, i64 top, i64 left, i64 height, i64 width) {
 }
 
 // Picture `p` in the middle of height x width, padded on all sides, cut at the drawn place, mirrored.
-std::vector<double> reference(const fl::picture_view& p, const fl::image_options& o, fl::crop_flip change, i64 channels, i64 height, i64 width) {
+std::vector<double> reference(const fl::picture_view& p, const fl::image_options& o, fl::crop_flip change, i64 channels, i64 height,
+                              i64 width) {
   std::vector<double> out;
   const i64 pad = o.augment.padding;
   for (i64 c = 0; c < channels; ++c) {
@@ -138,7 +141,8 @@ TEST_CASE("an epoch shows every picture once, in another order and with other ch
 }
 
 TEST_CASE("held-out pictures come in order, unchanged, the last batch with what is left") {
-  const auto d = make(std::make_unique<made_images>(5, 1, 4, 4), {.rows = 4, .statistics = {{0}, {1}}}, std::make_unique<made_images>(10, 1, 4, 4));
+  const auto d = make(std::make_unique<made_images>(5, 1, 4, 4), {.rows = 4, .statistics = {{0}, {1}}},
+                      std::make_unique<made_images>(10, 1, 4, 4));
   const made_images set(10, 1, 4, 4);
   CHECK(d.test_count() == 10);
   REQUIRE(d.validation_batches() == 3);

@@ -40,7 +40,9 @@ std::string chunk(const std::string& type, const std::string& data) {
 std::string zlib_packed(const std::string& bytes) {
   std::string out(::compressBound(uLong(bytes.size())), '\0');
   uLongf n = uLongf(out.size());
-  if (::compress(reinterpret_cast<Bytef*>(out.data()), &n, reinterpret_cast<const Bytef*>(bytes.data()), uLong(bytes.size())) != Z_OK) std::abort();
+  if (::compress(reinterpret_cast<Bytef*>(out.data()), &n, reinterpret_cast<const Bytef*>(bytes.data()), uLong(bytes.size()))
+      != Z_OK)
+    std::abort();
   out.resize(n);
   return out;
 }
@@ -66,7 +68,8 @@ std::string with_jpeg_size(std::string bytes, int height, int width) {
 
 TEST_CASE("PNG: grey and colour, with and without alpha, exactly") {
   temporary_folder folder;
-  for (auto [format, stride, channels] : {std::tuple{PNG_FORMAT_GRAY, 1u, 1u}, {PNG_FORMAT_GA, 2u, 1u}, {PNG_FORMAT_RGB, 3u, 3u}, {PNG_FORMAT_RGBA, 4u, 3u}}) {
+  for (auto [format, stride, channels] :
+       {std::tuple{PNG_FORMAT_GRAY, 1u, 1u}, {PNG_FORMAT_GA, 2u, 1u}, {PNG_FORMAT_RGB, 3u, 3u}, {PNG_FORMAT_RGBA, 4u, 3u}}) {
     const std::string pixels = noise(7 * 5 * stride, stride);
     const auto p = read(folder.write("a.png", png(7, 5, fl::u32(format), pixels)));
     CHECK((p.channels == fl::i64(channels) && p.height == 7 && p.width == 5));
@@ -83,10 +86,12 @@ TEST_CASE("PNG: palette, one bit, sixteen bits, interlaced") {
   CHECK(palette.pixels == std::vector<fl::u8>{0xF0, 1, 0xE0, 2, 0xD0, 3});
   const auto bits = read(folder.write("b.png", png_header(3, 1, 1, 0) + chunk("IDAT", zlib_packed(std::string("\0\xA0", 2))) + end));
   CHECK(bits.pixels == std::vector<fl::u8>{255, 0, 255});
-  const auto wide = read(folder.write("w.png", png_header(2, 1, 16, 0) + chunk("IDAT", zlib_packed(std::string("\0\x80\x80\x20\x20", 5))) + end));
+  const auto wide =
+      read(folder.write("w.png", png_header(2, 1, 16, 0) + chunk("IDAT", zlib_packed(std::string("\0\x80\x80\x20\x20", 5))) + end));
   CHECK(wide.pixels == std::vector<fl::u8>{0x80, 0x20});
   // Adam7 of 2 x 2: passes of one pixel, one pixel, one row of two.
-  const auto laced = read(folder.write("l.png", png_header(2, 2, 8, 0, 1) + chunk("IDAT", zlib_packed(std::string("\0\x0A\0\x0B\0\x0C\x0D", 7))) + end));
+  const auto laced = read(folder.write(
+      "l.png", png_header(2, 2, 8, 0, 1) + chunk("IDAT", zlib_packed(std::string("\0\x0A\0\x0B\0\x0C\x0D", 7))) + end));
   CHECK(laced.pixels == std::vector<fl::u8>{10, 11, 12, 13});
 }
 
@@ -109,7 +114,8 @@ TEST_CASE("JPEG: grey and colour, baseline and progressive, near the pixels") {
 
 TEST_CASE("cut pictures are errors that name the file, at every length") {
   temporary_folder folder;
-  for (const auto& whole : {png(9, 8, PNG_FORMAT_RGB, noise(216, 1)), jpeg(9, 8, 3, noise(216, 1)), jpeg(9, 8, 1, noise(72, 1), true)}) {
+  for (const auto& whole :
+       {png(9, 8, PNG_FORMAT_RGB, noise(216, 1)), jpeg(9, 8, 3, noise(216, 1)), jpeg(9, 8, 1, noise(72, 1), true)}) {
     CHECK(error_of([&] { read(folder.write("whole", whole)); }).text == "");
     for (std::size_t n = 0; n < whole.size() - 2; ++n) {  // a JPEG is whole without its last two bytes, which only end it
       const auto path = folder.write("cut", whole.substr(0, n));
@@ -123,9 +129,17 @@ TEST_CASE("cut pictures are errors that name the file, at every length") {
 TEST_CASE("absurd sizes are refused before memory is taken") {
   temporary_folder folder;
   const std::string data = chunk("IDAT", zlib_packed("")) + chunk("IEND", "");
-  for (auto [w, h] : {std::pair{0x7FFFFFFFu, 0x7FFFFFFFu}, {0xFFFFFFFFu, 1u}, {0u, 5u}, {5u, 0u}, {32769u, 1u}, {32768u, 32768u}, {8193u, 8192u}}) {
+  for (auto [w, h] : {std::pair{0x7FFFFFFFu, 0x7FFFFFFFu},
+                      {0xFFFFFFFFu, 1u},
+                      {0u, 5u},
+                      {5u, 0u},
+                      {32769u, 1u},
+                      {32768u, 32768u},
+                      {8193u, 8192u}}) {
     const auto path = folder.write("big.png", png_header(w, h, 8, 2) + data);
-    CHECK(error_of([&] { read(path); }).says(fl::errc::data, path, "says that it has " + std::to_string(h) + " x " + std::to_string(w)));
+    CHECK(error_of([&] {
+            read(path);
+          }).says(fl::errc::data, path, "says that it has " + std::to_string(h) + " x " + std::to_string(w)));
   }
   const std::string small = jpeg(8, 8, 3, noise(192, 1)), laced = jpeg(8, 8, 3, noise(192, 1), true);
   for (const auto& bytes : {small, laced}) {
@@ -193,7 +207,8 @@ TEST_CASE("a folder: classes and pictures sorted by name, others left out") {
   const auto grey = [](int v) { return png(2, 2, PNG_FORMAT_GRAY, std::string(4, static_cast<char>(v))); };
   for (const char* name : {"dog", "cat", "Zebra", ".hidden"}) ::mkdir((folder / name).c_str(), 0755);
   folder.write("readme.txt", "x");
-  folder.write("dog/2.PNG", grey(2)), folder.write("dog/10.png", grey(10)), folder.write("dog/notes.txt", "x"), folder.write("dog/.p.png", "x");
+  folder.write("dog/2.PNG", grey(2)), folder.write("dog/10.png", grey(10)), folder.write("dog/notes.txt", "x"),
+      folder.write("dog/.p.png", "x");
   folder.write("cat/b.jpeg", jpeg(2, 2, 1, std::string(4, '\x30'))), folder.write("cat/a.jpg", grey(7));  // told by its content
   folder.write("Zebra/z.png", grey(9));
   const fl::folder_images set(folder.path());

@@ -25,7 +25,9 @@ std::string cifar10(int label, fl::u64 seed) { return static_cast<char>(label) +
 TEST_CASE("IDX files, plain and packed, with and without a part to test on") {
   temporary_folder folder;
   folder.write("train-images-idx3-ubyte", idx({3, 2, 2}, noise(12, 1)));
-  CHECK(error_of([&] { fl::open_images(folder.path()); }).says(fl::errc::data, "train-images-idx3-ubyte'", "no '", "train-labels-idx1-ubyte' or .gz"));
+  CHECK(error_of([&] {
+          fl::open_images(folder.path());
+        }).says(fl::errc::data, "train-images-idx3-ubyte'", "no '", "train-labels-idx1-ubyte' or .gz"));
   folder.write("train-labels-idx1-ubyte.gz", gzip(idx({3}, "\1\2\3")));
   auto s = fl::open_images(folder.path());
   CHECK(s.train->count() == 3);
@@ -77,7 +79,8 @@ TEST_CASE("folders of pictures, with and without a part to test on") {
   CHECK(s.test->count() == 1);
   fl::picture room;
   CHECK(int(s.test->read(0, room).pixels[0]) == 9);
-  folder.write("split/train/a/1.png", grey(1)), folder.write("split/train/b/2.png", grey(2)), folder.write("split/val/a/3.png", grey(3));
+  folder.write("split/train/a/1.png", grey(1)), folder.write("split/train/b/2.png", grey(2)),
+      folder.write("split/val/a/3.png", grey(3));
   CHECK(error_of([&] { fl::open_images(folder / "split"); }).says(fl::errc::data, "split/train' and", "split/val' have other classes"));
   make_folders(folder, {"split/val/b"});
   folder.write("split/val/b/4.png", grey(4));
@@ -90,7 +93,9 @@ TEST_CASE("paths that hold no pictures say what was expected") {
   temporary_folder folder;
   CHECK(error_of([&] { fl::open_images(""); }).says(fl::errc::data, "data is empty", "--data"));
   CHECK(error_of([&] { fl::open_images(folder / "absent"); }).says(fl::errc::data, folder / "absent", "No such file"));
-  CHECK(error_of([&] { fl::open_images(folder.write("file", "x")); }).says(fl::errc::data, "is a file, expected a folder", "train-images-idx3-ubyte"));
+  CHECK(error_of([&] {
+          fl::open_images(folder.write("file", "x"));
+        }).says(fl::errc::data, "is a file, expected a folder", "train-images-idx3-ubyte"));
   CHECK(error_of([&] { fl::open_images(folder.path()); }).says(fl::errc::data, folder.path(), "no subfolders", "MNIST", "CIFAR"));
 }
 

@@ -32,7 +32,8 @@ struct watch {
 
 class numbers final : public fl::data_source {
  public:
-  explicit numbers(std::shared_ptr<watch> w, int delay_ms = 0, u64 bad_step = ~u64(0)) : watch_(std::move(w)), delay_(delay_ms), bad_(bad_step) {}
+  explicit numbers(std::shared_ptr<watch> w, int delay_ms = 0, u64 bad_step = ~u64(0))
+      : watch_(std::move(w)), delay_(delay_ms), bad_(bad_step) {}
 
   i64 batch() const override { return 8; }
   void fill(u64 step, i64 begin, i64 end, std::span<const fl::output_span> inputs) const override {
@@ -119,9 +120,10 @@ TEST_CASE("any order of steps, rows and shapes is answered as by the source") {
     u64 step;
     i64 begin, end, width;
   };
-  for (const question& q : {question{3, 0, 8, 3}, {4, 0, 8, 3}, {4, 0, 8, 3}, {5, 0, 8, 3}, {9, 0, 8, 3}, {10, 0, 8, 3}, {2, 0, 8, 3}, {3, 0, 4, 3},
-                            {3, 4, 8, 3}, {4, 0, 4, 3}, {4, 4, 8, 3}, {5, 0, 8, 9}, {6, 0, 8, 9}, {7, 0, 8, 3}, {8, 2, 2, 3}, {9, 2, 2, 3}, {12, 0, 8, 3},
-                            {13, 0, 8, 3}, {15, 0, 8, 3}, {16, 0, 8, 3}, {~u64(0) >> 34, 0, 8, 3}}) {
+  for (const question& q :
+       {question{3, 0, 8, 3}, {4, 0, 8, 3}, {4, 0, 8, 3},  {5, 0, 8, 3},  {9, 0, 8, 3},  {10, 0, 8, 3}, {2, 0, 8, 3},
+        {3, 0, 4, 3},         {3, 4, 8, 3}, {4, 0, 4, 3},  {4, 4, 8, 3},  {5, 0, 8, 9},  {6, 0, 8, 9},  {7, 0, 8, 3},
+        {8, 2, 2, 3},         {9, 2, 2, 3}, {12, 0, 8, 3}, {13, 0, 8, 3}, {15, 0, 8, 3}, {16, 0, 8, 3}, {~u64(0) >> 34, 0, 8, 3}}) {
     REQUIRE(ask(*d, q.step, q.begin, q.end, q.width) == ask(direct, q.step, q.begin, q.end, q.width));
     if (q.step % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the queue is full sometimes
   }
