@@ -10,7 +10,7 @@ using namespace fusionllm_test;
 namespace {
 
 struct text_model {
-  static constexpr int vocabulary = 61, time = 12;
+  static constexpr int vocabulary = 61;
   static constexpr auto block =
       fl::residual(fl::rms_norm | fl::scoped("attn", fl::rotary_attention<4, 2>)) | fl::residual(fl::rms_norm | fl::swiglu<24>);
   static constexpr auto define(auto& g) {
