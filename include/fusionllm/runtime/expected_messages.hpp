@@ -44,7 +44,8 @@ class expected_messages {
       check_length(h, step_summary::bytes(g_.params.size() + std::size_t(plan_.micro_batches)) + fault::bytes);
     } else if (h.kind == verdict_kind) {
       if (seat_.self == leader_ || int(h.source) != leader_ || h.edge || h.micro_batch) unexpected(h, "a verdict");
-      check_length(h, step_verdict::skipped_bytes, step_verdict::bytes);
+      const u64 bytes = h.total_length == step_verdict::skipped_bytes ? step_verdict::skipped_bytes : step_verdict::bytes;
+      check_length(h, bytes, bytes);
     } else fail(errc::protocol, title(h.source), " sends a message of unknown kind ", int(h.kind));
   }
 
