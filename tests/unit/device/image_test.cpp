@@ -151,6 +151,15 @@ TEST_CASE("the CPU's convolution agrees with plain loops in double") {
     agrees<Model>({5, 1});
   });
 }
+TEST_CASE("the CPU's convolution agrees where images, positions, channels and outputs are cut into pieces") {
+  using fl::window;
+  agrees<with<4, 7, 6, conv<6, window{.kernel = 3, .padding = 1}>>>({40, 1});             // 12 images a piece
+  agrees<with<4, 7, 6, conv<6, window{.kernel = 3, .stride = 2, .padding = 1}, 2>>>({100, 1});
+  agrees<with<80, 5, 5, conv<130, window{.kernel = 3, .padding = 1}>>>({23, 1});
+  agrees<with<80, 24, 23, conv<130, window{.kernel = 3, .padding = 1, .dilation = 1}>>>({2, 1});  // a piece is 22 rows
+  agrees<with<140, 30, 20, conv<70, window{}>>>({2, 1});
+  agrees<with<6, 2, 600, conv<4, window{.kernel = 3, .padding = 1}>>>({2, 1});            // a row is a piece
+}
 TEST_CASE("the CPU's pools agree with plain loops in double") {
   for_each_pool([]<class Model>() { agrees<Model>({3, 1}); });
 }
