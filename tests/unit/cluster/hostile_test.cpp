@@ -227,7 +227,7 @@ TEST_CASE("random messages from a peer never crash the others, who all end") {
 }
 
 TEST_CASE("a failure message with a code that is none, or with control characters, is still a failure") {
-  for (const u32 code : {0u, 16u, 129u, 0xFFFFFFFFu}) {
+  for (const u32 code : {0u, 17u, 129u, 0xFFFFFFFFu}) {
     infiltrated x(control_kind::connected);
     x.turn = [&](fl::connection& broker, fl::connection*) { fl::send_control(broker, control_kind::failed, fl::failure{code, "bell \a and \x1b[2J"}); };
     x.check(fl::errc::protocol, "bell ");
