@@ -115,7 +115,7 @@ TEST_CASE("damaged gzip streams") {
   CHECK(open(folder, checksum).says(fl::errc::data, "is damaged near byte", "data check"));
 }
 
-TEST_CASE("random damage never does more than raise an error of the data") {
+TEST_CASE("random damage to IDX files never does more than raise an error of the data") {
   temporary_folder folder;
   const std::string file = idx({10, 4, 5}, noise(200, 4));
   for (const auto& whole : {file, gzip(file)})
