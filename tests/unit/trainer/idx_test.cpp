@@ -126,7 +126,7 @@ TEST_CASE("random damage to IDX files never does more than raise an error of the
   for (fl::u64 seed = 0; seed < 200; ++seed) CHECK(open(folder, noise(seed, seed)).code == fl::errc::data);
 }
 
-TEST_CASE("what is no file is named") {
+TEST_CASE("no IDX file where one is expected is named") {
   temporary_folder folder;
   CHECK(error_of([&] { fl::idx_file f(folder / "absent"); }).says(fl::errc::data, folder / "absent", "No such file"));
   CHECK(error_of([&] { fl::idx_file f(folder.path()); }).says(fl::errc::data, folder.path(), "is a directory"));

@@ -144,7 +144,7 @@ TEST_CASE("a vocabulary larger than the model's is refused, a smaller one is not
   CHECK(opening(path, 50304).code == fl::errc::ok);
 }
 
-TEST_CASE("what is no file is named") {
+TEST_CASE("no token file where one is expected is named") {
   temporary_folder folder;
   CHECK(opening(folder / "absent").says(fl::errc::data, "No such file"));
   CHECK(opening(folder.path()).says(fl::errc::data, "is a directory"));
