@@ -9,6 +9,10 @@
 
 namespace fusionllm::inline v0 {
 
+template <class Stream>
+class basic_asio_tcp;
+class tcp_stream;
+
 /// Several devices in the device's seat: configuration chooses, the first is the default.
 template <class... Device>
 struct devices {
@@ -29,6 +33,19 @@ template <class Policy>
   requires requires { typename Policy::seat; }
 struct seat_of<Policy> {
   using type = typename Policy::seat;
+};
+
+/// A policy that nothing would ask for is an error: it would be left out without a word.
+template <class Policy>
+struct check_policy {
+  using seat = typename seat_of<Policy>::type;
+  template <class... Seat>
+  static constexpr bool sits_in = (std::is_same_v<seat, Seat> || ...);
+  static_assert(sits_in<device_seat, scheduler_seat, compressor_seat, transport_seat>,
+                "a trainer has no such seat: it has those of device, scheduler, compressor and transport");
+  static_assert(!sits_in<transport_seat> || std::is_same_v<Policy, basic_asio_tcp<tcp_stream>>,
+                "the transport's seat takes asio_tcp: commands know no other transport yet");
+  static constexpr bool value = true;
 };
 
 template <class Seat, class Default, class... Policies>

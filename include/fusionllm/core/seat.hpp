@@ -9,6 +9,8 @@ namespace fusionllm::inline v0 {
 struct compressor_seat {};
 /// What computes.
 struct device_seat {};
+/// What makes plans; may hold a list, as above.
+struct scheduler_seat {};
 /// What carries messages between peers.
 struct transport_seat {};
 

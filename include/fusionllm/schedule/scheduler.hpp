@@ -13,11 +13,10 @@
 #include <concepts>
 #include <string_view>
 
+#include "../core/seat.hpp"
 #include "problem.hpp"
 
 namespace fusionllm::inline v0 {
-
-struct scheduler_seat {};
 
 template <class S>
 concept has_scheduler_seat = std::same_as<typename S::seat, scheduler_seat>;

@@ -10,7 +10,7 @@
 //   device       cpu, reference<float>, ... or devices<...>
 //   scheduler    op_fence, equal_number, ... or schedulers<...>
 //   compressor   ada_top_k<>, no_compression, ... or compressors<...>
-//   transport    asio_tcp
+//   transport    asio_tcp, so far the only one: commands use it, a trainer as an object needs none
 #pragma once
 
 #include "../device/cpu.hpp"
@@ -35,6 +35,8 @@ struct with_none<compressors<C...>> {
 /// A trainer whose empty scheduler's and compressor's seats get the given lists.
 template <class Model, class Schedulers, class Compressors, class... Policies>
 class trainer_with : public basic_trainer {
+  static_assert((detail::check_policy<Policies>::value && ...));
+
  public:
   using model = Model;
   using device_list = policy_for<device_seat, devices<cpu, reference<float>, reference<double>>, Policies...>;
