@@ -85,6 +85,7 @@ class virtual_cluster {
       it->start();
     }
     void load(u64 step, std::span<const int> nodes, fl::step_data& d) override {
+      if (no_data) throw fl::error(*no_data);
       batch.fill(step, case_gpt::vocabulary, 3, 6);
       d.rows = batch.rows;
       d.time = batch.time;
@@ -107,6 +108,7 @@ class virtual_cluster {
     fl::error why{fl::errc::ok, "has not ended"};
     fl::nanoseconds ended_at = 0;
     u64 last_loaded = 0;
+    std::optional<fl::error> no_data;  ///< why its data cannot be loaded
   };
 
   peer& join(u32 rank, const std::string& name = "", const std::string& device = "") {
@@ -153,6 +155,7 @@ class virtual_cluster {
   std::vector<saved_state> states;
   std::vector<std::string> texts;
   fl::plan planned;
+  std::optional<fl::error> no_log;  ///< why the broker's process cannot take a step's report
   int broker_ends = 0;
   fl::error why{fl::errc::ok, "has not ended"};
   fl::nanoseconds ended_at = 0;
@@ -162,7 +165,10 @@ class virtual_cluster {
     explicit broker_side(virtual_cluster& c) : all(c) {}
     void on_text(const std::string& line) override { all.texts.push_back(line); }
     void on_plan(const fl::plan& p, const fl::cost_model&) override { all.planned = p; }
-    void on_step(const fl::cluster_step& s) override { all.steps.push_back(s); }
+    void on_step(const fl::cluster_step& s) override {
+      if (all.no_log) throw fl::error(*all.no_log);
+      all.steps.push_back(s);
+    }
     void on_state(u64 step, const std::function<std::span<const std::byte>(int, int)>& part) override {
       saved_state s{step, {}, history};
       for (int p = 0; p < int(case_binding().graph.params.size()); ++p)

@@ -427,7 +427,11 @@ class broker_node : private connection_handler {
       pending_.erase(pending_.begin());
       pending_count_.erase(pending_count_.begin());
       s.predicted = plan_.predicted_step;
-      host_.on_step(s);
+      try {
+        host_.on_step(s);
+      } catch (const error& e) {
+        return break_off(e);  // not the fault of the peer whose report was the last
+      }
       history_.add(s.loss, s.skipped);
       if (const u64 most = settings_.skipping.most_in_row; most && history_.skipped_in_row() >= most) return break_off(diverged(s.step, history_, s.reason));
     }

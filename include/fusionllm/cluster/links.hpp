@@ -35,7 +35,7 @@ class watched_links {
 
   void add(connection& c) {
     links_.push_back({&c, loop_.now()});
-    if (!timer_) timer_ = loop_.after(heartbeat_, [this] { beat(); });
+    if (!timer_) wait();
   }
   void remove(connection& c) {
     std::erase_if(links_, [&](const link& l) { return l.c == &c; });
@@ -58,8 +58,15 @@ class watched_links {
     connection* c;
     nanoseconds heard;
   };
+  void wait() {
+    due_ = loop_.now() + heartbeat_;
+    timer_ = loop_.at(due_, [this] { beat(); });
+  }
   void beat() {
-    timer_ = loop_.after(heartbeat_, [this] { beat(); });
+    // This process was stopped, or its machine slept: what came meanwhile has still to be looked at.
+    if (const nanoseconds late = loop_.now() - due_; late > heartbeat_)
+      for (link& l : links_) l.heard += late;
+    wait();
     for (std::size_t i = 0; i < links_.size(); ++i) {
       outgoing m;
       m.header.kind = frame_kind::heartbeat;
@@ -80,6 +87,7 @@ class watched_links {
   callback<void(const error&)> on_silence_;
   std::vector<link> links_;
   timer_id timer_;
+  nanoseconds due_ = 0;
 };
 
 template <class T>

@@ -192,7 +192,7 @@ class peer_node : private connection_handler, private engine_host {
         const auto until = decode_control<step_number>(payload).step;
         in_turn(stage_ == stage::ready && until >= granted_);
         granted_ = until;
-        return next_step();
+        return try_next_step();
       }
       case control_kind::collect: return in_turn(stage_ == stage::ready), send_state(decode_control<step_number>(payload).step);
       case control_kind::finish: return end(stop_asked_ ? stopped() : error(errc::ok, "the run has finished"));
@@ -336,6 +336,14 @@ class peer_node : private connection_handler, private engine_host {
     host_.load(data_.step, inputs_, data_);
     engine_->start(data_);
   }
+  // What goes wrong, such as with its data, is this peer's own and not the broker's, whose grant may have led here.
+  void try_next_step() {
+    try {
+      next_step();
+    } catch (...) {
+      fail_with(std::current_exception());
+    }
+  }
   void send(int to, const frame_header& h, std::span<const std::byte> payload, u64 tag) override {
     connection* c = others_[std::size_t(to)];
     if (!c) return engine_->sent(tag);
@@ -373,11 +381,7 @@ class peer_node : private connection_handler, private engine_host {
     send_control(*broker_, control_kind::report, m);
     next_ = loop_.after(0, [this] {
       next_ = {};
-      try {
-        next_step();
-      } catch (...) {
-        fail_with(std::current_exception());
-      }
+      try_next_step();
     });
   }
   void on_failure(const error& e) override { break_off(error(e.code(), options_.name + ": " + e.what())); }
