@@ -74,7 +74,7 @@ class timer_queue {
   }
   bool is_stale(const entry& e) const { return slots_[e.slot].generation != e.generation; }
   void release(u32 slot) {
-    slots_[slot].run.reset();
+    const reactor::task doomed = std::move(slots_[slot].run);  // goes last: it may add and cancel timers when it does
     if (++slots_[slot].generation == 0) slots_[slot].generation = 1;
     free_.push_back(slot);
   }

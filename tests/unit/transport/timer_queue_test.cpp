@@ -48,6 +48,27 @@ TEST_CASE("many cancelled timers leave the rest in order") {
   CHECK(ran == expected);
 }
 
+TEST_CASE("a cancelled task that adds and cancels timers when it goes does no harm") {
+  fl::timer_queue q;
+  struct busy {
+    fl::timer_queue* queue;
+    fl::timer_id* own;
+    busy(fl::timer_queue* a, fl::timer_id* b) : queue(a), own(b) {}
+    busy(busy&& o) noexcept : queue(std::exchange(o.queue, nullptr)), own(o.own) {}
+    ~busy() {
+      if (!queue) return;
+      CHECK_FALSE(queue->cancel(*own));
+      for (int i = 0; i < 100; ++i) queue->add(2, [] {});
+    }
+  };
+  fl::timer_id own;
+  own = q.add(1, [b = busy(&q, &own)] { (void)b; });
+  CHECK(q.cancel(own));
+  int left = 0;
+  for (; !q.empty(); ++left) q.pop()();
+  CHECK(left == 100);
+}
+
 TEST_CASE("tasks that cancel while the queue is destroyed do no harm") {
   fl::timer_queue q;
   struct canceller {
