@@ -141,7 +141,7 @@ class broker_process final : public broker_host {
     unsaved_ = r->failure;
     if (r->failure && r->step < settings_.steps) return warn(std::string(r->failure->what()) + "; training goes on");
     if (r->failure) return;
-    folder_->checkpoints().keep_newest(call_.config.keep);
+    folder_->checkpoints().keep_newest(call_.config.keep, r->step);
     events_.on_checkpoint({r->step, r->path, r->bytes, r->seconds});
   }
 

@@ -82,7 +82,7 @@ class single_run {
     const auto begin = std::chrono::steady_clock::now();
     const std::string path = folder_->checkpoints().file_of(trainer_.steps());
     trainer_.save(path);
-    folder_->checkpoints().keep_newest(c_.keep);
+    folder_->checkpoints().keep_newest(c_.keep, trainer_.steps());
     saved_ = trainer_.steps();
     struct stat info{};
     ::stat(path.c_str(), &info);

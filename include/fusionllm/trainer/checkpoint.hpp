@@ -73,9 +73,11 @@ class checkpoint_folder {
     return s;
   }
 
-  /// Removes all but the newest `count` checkpoints.
-  void keep_newest(i64 count) const {
+  /// Of the checkpoints up to the one of step `last`, which was just written, removes all but the newest `count`. Later
+  /// ones are those that a resumed run passed over because they are damaged: they take no place of a whole one.
+  void keep_newest(i64 count, u64 last) const {
     auto all = steps();
+    std::erase_if(all, [&](u64 step) { return step > last; });
     for (std::size_t i = 0; i + std::size_t((std::max)(count, i64(1))) < all.size(); ++i) ::unlink(file_of(all[i]).c_str());
   }
 

@@ -221,10 +221,14 @@ TEST_CASE("the newest whole checkpoint is found, damaged ones are reported, N ar
   REQUIRE(s.damaged.size() == 1);
   CHECK(s.damaged[0].find("step-0000000020.ckpt") != std::string::npos);
   CHECK(error_of([&] { c.find_newest(12); }).says(fl::errc::checkpoint, "fingerprint"));
+  // A run that went on from step 10: the damaged 20 does not push out what is whole.
+  save(c.file_of(15), 15, {11, 15, 240, 99});
+  c.keep_newest(1, 15);
+  CHECK(c.steps() == std::vector<fl::u64>{15, 20});
   save(c.file_of(30), 30, {11, 30, 480, 99});
-  c.keep_newest(2);
+  c.keep_newest(2, 30);
   CHECK(c.steps() == std::vector<fl::u64>{20, 30});
-  c.keep_newest(0);
+  c.keep_newest(0, 30);
   CHECK(c.steps() == std::vector<fl::u64>{30});
 }
 
