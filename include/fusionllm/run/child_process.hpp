@@ -25,7 +25,7 @@ class child_process {
   /// Starts this program again. `environment` is added to this process's, or in the place of what has its names there.
   /// Errors: errc::resource.
   child_process(std::string name, const std::vector<std::string>& arguments, const std::vector<std::string>& environment)
-      : name_(std::move(name)), said_(::memfd_create("stderr", 0)) {
+      : name_(std::move(name)), said_(::memfd_create("stderr", MFD_CLOEXEC)) {
     std::vector<char*> words = pointers(arguments);
     if (said_.get() < 0) fail(errc::resource, "cannot start ", name_, ": no room for what it says: ", std::strerror(errno));
     std::vector<std::string> variables = environment;
@@ -52,7 +52,6 @@ class child_process {
   child_process& operator=(child_process&&) = delete;
 
   const std::string& name() const { return name_; }
-  pid_t pid() const { return pid_; }
   bool running() {
     if (pid_ > 0) wait(WNOHANG);
     return pid_ > 0;

@@ -24,7 +24,6 @@ class step_judge {
         history_(history) {}
 
   const std::vector<int>& members() const { return members_; }
-  bool is_member(int peer) const { return std::find(members_.begin(), members_.end(), peer) != members_.end(); }
   /// Where the summary of a member goes, which it then has.
   step_summary& summary_of(int member) {
     const auto i = std::size_t(std::find(members_.begin(), members_.end(), member) - members_.begin());
