@@ -94,10 +94,10 @@ TEST_CASE("strangers are turned away within a second, and the listener serves on
     s.wait([&] { return s.at_b.rejected.empty(); });
     REQUIRE(s.at_b.rejected.size() == 1);
     CHECK(s.at_b.rejected[0].code() == fl::errc::handshake);
-    CHECK(contains(s.at_b.rejected[0].what(), "wire version 2 there, 1"));
+    CHECK(contains(s.at_b.rejected[0].what(), "wire version 3 there, 2"));
     REQUIRE(answer.size() > fl::frame_header_bytes);  // a frame of ours, so that the other side sees our version
     CHECK(answer.substr(0, 4) == "FLLM");
-    CHECK(contains(answer, "wire version 2 there, 1"));
+    CHECK(contains(answer, "wire version 3 there, 2"));
   }
   SECTION("a tensor before the hello") {
     raw.say(frame({.kind = fl::frame_kind::activation, .message = 1}, fl::bytes_of("x")));
