@@ -15,6 +15,7 @@
 #include "buffer_pool.hpp"
 #include "device_queue.hpp"
 #include "expected_messages.hpp"
+#include "index_check.hpp"
 #include "step_judge.hpp"
 
 namespace fusionllm::inline v0 {
@@ -91,7 +92,7 @@ class engine {
   engine& operator=(const engine&) = delete;
 
   /// Begins a step, which must be next_step(), unless one is under way. `data` must stay until on_step. Messages that
-  /// came early count now. Errors: model, for a batch beyond the bounds.
+  /// came early count now. Errors: model, for a batch beyond the bounds, or a token or label that the model has not.
   void start(const step_data& data) {
     check_data(data);
     data_ = &data;
@@ -152,7 +153,6 @@ class engine {
   parameter_store& parameters() { return store_; }
   stage_compute& compute() { return compute_; }
   const plan& the_plan() const { return plan_; }
-  const program& the_program() const { return program_; }
   const std::vector<int>& members() const { return judge_.members(); }
   const std::vector<link_traffic>& traffic() const { return traffic_; }
   bool busy() const { return working_; }
@@ -228,6 +228,7 @@ class engine {
       fail(errc::model, "a batch of ", data.rows, " rows of ", data.time, ", this peer has memory for at most ", most, " of ",
            options_.bounds.time);
     if (data.step != step_) fail(errc::internal, "step ", data.step, " was started, the next one is ", step_);
+    check_indices(g_, data.inputs, {data.rows, data.time});
   }
 
   // --- messages at hand

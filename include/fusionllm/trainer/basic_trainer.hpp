@@ -222,6 +222,8 @@ class basic_trainer : private engine_host {
   template <class F>
   void each_part(const bound_batch& b, const inference& i, F&& f) {
     std::vector<const void*> inputs(model_.graph.nodes.size());
+    for (const auto& e : b.inputs()) inputs[std::size_t(e.node)] = e.input.data;
+    check_indices(model_.graph, inputs, b.run);
     for (i64 row = 0; row < b.run.batch; row += i.bounds().batch) {
       const sizes s{(std::min)(i.bounds().batch, b.run.batch - row), b.run.time};
       for (const auto& e : b.inputs()) {

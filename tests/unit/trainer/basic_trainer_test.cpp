@@ -302,3 +302,22 @@ TEST_CASE("batches of other sizes within the bounds, and what is beyond them") {
   CHECK(error_of([&] { r.t.predict(fl::batch_view(std::span(&tokens, 1)), {"logit", std::span(out), {1, 1, 61}}); }).says(fl::errc::model, "logit"));
   CHECK(r.step().step == 4);
 }
+
+TEST_CASE("a token that the model has not is an error before anything is computed, and changes nothing") {
+  run r;
+  r.steps(2);
+  const auto before = r.weights();
+  for (auto* ids : {&r.b.tokens, &r.b.targets}) {
+    const char* name = ids == &r.b.tokens ? "'tokens'" : "'targets'";
+    const std::int32_t kept = std::exchange((*ids)[5], std::int32_t(case_gpt::vocabulary));
+    CHECK(error_of([&] { r.t.step(r.spans(10, r.b.time)); }).says(fl::errc::model, "element 5 of input", name));
+    CHECK(error_of([&] { r.t.evaluate(r.spans(10, r.b.time)); }).says(fl::errc::model, "element 5 of input", name));
+    (*ids)[5] = kept;
+  }
+  CHECK(r.t.steps() == 2);
+  CHECK(r.weights() == before);
+  r.steps(1);
+  run other;
+  other.steps(3);
+  CHECK(r.losses == other.losses);
+}
