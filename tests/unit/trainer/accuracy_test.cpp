@@ -59,7 +59,7 @@ void check_counts() {
   CHECK(a.value() == Approx(0.5));
   const std::vector<std::int32_t> outside{3};
   CHECK(error_of([&] { a.add({{"images", std::span(x).first(3), {1, 3}}, {"labels", std::span(outside), {1}}}); })
-            .says(fl::errc::data, "label of row 0 is 3", "classes 0 to 2"));
+            .says(fl::errc::model, "'labels' is 3", "expected 0 to 2"));
 }
 
 }  // namespace
