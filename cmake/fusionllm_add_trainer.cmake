@@ -71,6 +71,10 @@ endmacro()
 macro(fusionllm_add_trainer fusionllm_trainer)
   cmake_parse_arguments(fusionllm_trainer_arguments "LINKED" "" "SOURCES;DEVICE" ${ARGN})
   if(NOT TARGET fusionllm::cpu)
+    if(NOT fusionllm_missing_for_cpu)
+      message(FATAL_ERROR "fusionllm_add_trainer(${fusionllm_trainer}): fusionllm::cpu does not exist, because it is not "
+                          "among the COMPONENTS that find_package(fusionllm) was given: add cpu.")
+    endif()
     message(FATAL_ERROR "fusionllm_add_trainer(${fusionllm_trainer}): fusionllm::cpu does not exist, because packages "
                         "are missing (on Debian: ${fusionllm_missing_for_cpu}).")
   endif()
