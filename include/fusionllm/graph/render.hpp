@@ -108,9 +108,11 @@ inline std::string table_of(const graph_view& g, const sizes& s) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
+  const u64 flops = training_flops(g, s);
   return text + std::to_string(g.size()) + " nodes, " + std::to_string(g.params.size()) + " parameter tensors, "
-         + std::to_string(parameters) + " parameters, " + detail::with_prefix(training_flops(g, s))
-         + "flop a training micro-batch of " + std::to_string(s.batch) + " x " + std::to_string(s.time) + "\n";
+         + std::to_string(parameters) + " parameters, " + detail::with_prefix(flops)
+         + (flops < 1000 ? " " : "") + "flop a training micro-batch of " + std::to_string(s.batch) + " x "
+         + std::to_string(s.time) + "\n";
 }
 
 /// The graph for Graphviz: operators as boxes, inputs as ellipses, parameters that several nodes use as diamonds.

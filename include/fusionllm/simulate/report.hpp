@@ -14,7 +14,7 @@ namespace detail {
 inline std::string decimal(i64 x, i64 unit, int digits) {
   i64 power = 1;
   for (int i = 0; i < digits; ++i) power *= 10;
-  const i64 n = scaled(u64(x), u64(power), u64(unit));
+  const i64 n = scaled(u64(x), u64(power) * 2, u64(unit)) / 2;  // to the nearest
   std::string rest = std::to_string(n % power);
   return std::to_string(n / power) + (digits ? "." + std::string(std::size_t(digits) - rest.size(), '0') + rest : "");
 }

@@ -30,5 +30,5 @@ TEST_CASE("one stage has no links to show") {
   const fl::plan p = plan_of({0, 0, 0, 0, 0}, {{0}});
   const std::string text = fl::describe(problem, p, fl::replay(problem, p));
   CHECK(text.find("link") == std::string::npos);
-  CHECK(text.find("predicted step 0.007 s") != std::string::npos);
+  CHECK(text.find("predicted step 0.006 s") != std::string::npos);
 }
