@@ -196,12 +196,16 @@ class basic_trainer : private engine_host {
 
   int parameter_of(std::string_view n) const {
     const int p = find_parameter(model_.graph, n);
-    if (p < 0) fail(errc::model, "the model has no parameter '", n, "': `graph` lists them");
+    if (p < 0) fail(errc::model, "the model has no parameter '", n, "': graph().params has the names of its own");
     return p;
   }
   int target_of(std::string_view n) const {
     const int target = n == "loss" ? model_.graph.loss : find_output(model_.graph, n);
-    if (target < 0) fail(errc::model, "the model has no output '", n, "': `graph` lists them");
+    if (target < 0) {
+      std::string names = "loss";
+      for (const auto& o : model_.graph.outputs) names += ", " + std::string(o.path.view());
+      fail(errc::model, "the model has no output '", n, "', it has ", names);
+    }
     return target;
   }
   inference& inference_of(int target) {

@@ -71,7 +71,8 @@ inline address parse_address(std::string_view text) {
 inline void check_announced(const address& announced, std::string_view remote_host) {
   if (is_loopback(announced.host) && !is_loopback(remote_host))
     fail(errc::network, "address ", to_string(announced), " is announced to ", remote_host,
-         ", which would reach itself there: announce an address of this machine that the other one can reach");
+         ", which would reach itself there: listen on an address that the other machine can reach (bind), such as "
+         "0.0.0.0:0");
 }
 
 }  // namespace fusionllm::inline v0

@@ -38,8 +38,8 @@ TEST_CASE("a loopback address is of no use elsewhere") {
   CHECK_NOTHROW(fl::check_announced({"127.0.0.1", 1}, "::1"));
   CHECK_NOTHROW(fl::check_announced({"192.0.2.1", 1}, "192.0.2.9"));
   CHECK_THROWS_WITH(fl::check_announced({"127.0.0.1", 4000}, "192.0.2.9"),
-                    "address 127.0.0.1:4000 is announced to 192.0.2.9, which would reach itself there: announce an "
-                    "address of this machine that the other one can reach");
+                    "address 127.0.0.1:4000 is announced to 192.0.2.9, which would reach itself there: listen on an "
+                    "address that the other machine can reach (bind), such as 0.0.0.0:0");
   CHECK_THROWS(fl::check_announced({"localhost", 1}, "192.0.2.9"));
   CHECK_THROWS(fl::check_announced({"::1", 1}, "192.0.2.9"));
 }
