@@ -5,6 +5,7 @@
 #include <fusionllm/linked.hpp>
 
 #include <cmath>
+#include <cstring>
 
 #include "gpt.hpp"
 
