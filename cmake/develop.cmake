@@ -61,8 +61,12 @@ endif()
 set(FUSIONLLM_DATA ${fusionllm_data_default} CACHE PATH "Folder with shakespeare.txt and gpt2")
 
 # The environment and limits of a test: 77 says that it was skipped.
+set(fusionllm_test_timeout 600)
+if(FUSIONLLM_SANITIZE)
+  set(fusionllm_test_timeout 1800)  # without optimization, too
+endif()
 function(fusionllm_set_test test)
-  set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+  set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${fusionllm_test_timeout} ENVIRONMENT
     "FUSIONLLM_BUILD=${PROJECT_BINARY_DIR};FUSIONLLM_SOURCE=${PROJECT_SOURCE_DIR};FUSIONLLM_DATA=${FUSIONLLM_DATA};\
 ASAN_OPTIONS=allocator_may_return_null=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0;\
 TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1:second_deadlock_stack=1;\

@@ -17,5 +17,5 @@ foreach(preset IN ITEMS asan-ubsan tsan)
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND}
     -D PRESET=${preset} -D SOURCE=${PROJECT_SOURCE_DIR} -D WORK=${PROJECT_BINARY_DIR}/${preset}
     -D COMPILER=${sanitizer_compiler} -D JOBS=${fusionllm_processors} -P ${CMAKE_CURRENT_LIST_DIR}/run.cmake)
-  fusionllm_set_test(${name} TIMEOUT 2400 PROCESSORS ${fusionllm_processors})
+  fusionllm_set_test(${name} TIMEOUT 3600 PROCESSORS ${fusionllm_processors})
 endforeach()
