@@ -7,6 +7,11 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
 
 #include "image_folder_jpeg.hpp"
 #include "image_folder_png.hpp"
@@ -16,10 +21,17 @@ namespace fusionllm::inline v0 {
 
 /// Decodes a PNG or JPEG file, told by its content. Errors: errc::data, naming the file.
 inline void read_picture(const std::string& path, picture& to) {
-  const mapped_file file(path, errc::data, "picture");
-  const std::span<const u8> bytes(reinterpret_cast<const u8*>(file.bytes().data()), file.size());
-  if (bytes.size() > largest_picture_file)
-    fail(errc::data, "picture '", path, "' has ", bytes.size(), " bytes, expected ", largest_picture_file, " at most");
+  const std::size_t size = mapped_file(path, errc::data, "picture").size();
+  if (size > largest_picture_file)
+    fail(errc::data, "picture '", path, "' has ", size, " bytes, expected ", largest_picture_file, " at most");
+  // Read, not mapped: a file that somebody cuts off meanwhile is a damaged picture then, and not the end of the process.
+  std::vector<u8> bytes(size);
+  struct closer {
+    void operator()(std::FILE* f) const { std::fclose(f); }
+  };
+  const std::unique_ptr<std::FILE, closer> file(std::fopen(path.c_str(), "rbe"));
+  if (!file) fail(errc::data, "cannot open picture '", path, "': ", std::strerror(errno), ": check the path");
+  bytes.resize(std::fread(bytes.data(), 1, size, file.get()));
   try {
     if (detail::is_png(bytes)) detail::read_png(bytes, path, to);
     else if (detail::is_jpeg(bytes)) detail::read_jpeg(bytes, path, to);

@@ -31,16 +31,17 @@ using trainer = fl::trainer<classes, fl::reference<double>>;
 std::string lines_of(trainer& t, const char* output, fl::i64 rows) {
   std::vector<double> x(std::size_t(rows * 3));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = double(i);
-  char* text = nullptr;
-  std::size_t size = 0;
-  std::FILE* out = open_memstream(&text, &size);
-  fl::detail::prediction_lines lines(t, output, out);
+  struct memory {
+    char* text = nullptr;
+    std::size_t size = 0;
+    std::FILE* out = open_memstream(&text, &size);
+    ~memory() { std::fclose(out), std::free(text); }
+  } m;
+  fl::detail::prediction_lines lines(t, output, m.out);
   lines.add({{"x", std::span(x), {rows, 3}}}, {rows, 1});
   lines.add({{"x", std::span(x), {rows, 3}}}, {rows, 1});
-  std::fclose(out);
-  std::string s(text, size);
-  std::free(text);
-  return s;
+  std::fflush(m.out);
+  return std::string(m.text, m.size);
 }
 
 }  // namespace
