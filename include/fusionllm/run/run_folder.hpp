@@ -10,31 +10,29 @@
 #include "../estimate/json_cursor.hpp"
 #include "../trainer/checkpoint.hpp"
 #include "../trainer/config_text.hpp"
+#include "../trainer/whole_file.hpp"
 
 namespace fusionllm::inline v0 {
 
 namespace detail {
 
-/// Writes `text` beside `path` and puts it there when it is whole, so that what was there before is not lost to a full
-/// disk. A pipe or a device is written straight. Errors: errc::resource.
+/// Writes `text` as a whole file, so that what was there before is not lost to a full disk. A pipe or a device is written
+/// straight. Errors: errc::resource.
 inline void write_whole_file(const std::string& path, std::string_view text) {
   struct stat info{};
-  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  const std::string part = special ? path : path + ".part";
-  descriptor file(::open(part.c_str(), O_WRONLY | O_CLOEXEC | (special ? O_NONBLOCK : O_CREAT | O_TRUNC), 0644));
-  const bool opened = file.get() >= 0;
-  bool good = opened;
-  while (good && !text.empty()) {
+  if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) {
+    whole_file file(path, errc::resource, "file");
+    file.write(text.data(), text.size());
+    return file.finish();
+  }
+  const descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  while (file.get() >= 0 && !text.empty()) {
     const auto n = ::write(file.get(), text.data(), text.size());
     if (n > 0) text.remove_prefix(std::size_t(n));
-    else good = n < 0 && errno == EINTR;
+    else if (n == 0 || errno != EINTR) break;
   }
-  if (good) good = ::close(file.release()) == 0;
-  if (good && !special) good = ::rename(part.c_str(), path.c_str()) == 0;
-  if (good) return;
-  const int why = errno;
-  if (opened && !special) ::unlink(part.c_str());
-  fail(errc::resource, "cannot write '", path, "': ", std::strerror(why), ": check the folder, or name another");
+  if (file.get() < 0 || !text.empty())
+    fail(errc::resource, "cannot write '", path, "': ", std::strerror(errno), ": check what it is, or name another");
 }
 
 }  // namespace detail

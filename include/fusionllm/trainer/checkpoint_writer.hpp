@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one checkpoint. The file appears under its name only when it is whole and on the disk; until then its bytes are
-// in a file beside it with the ending ".part", which an interrupted writer leaves behind and the next start removes.
+// Writes one checkpoint: a whole file, or none. What an interrupted writer leaves behind, the next start removes.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <span>
 #include <unordered_set>
 
 #include "checkpoint_format.hpp"
-#include "data_file.hpp"
+#include "whole_file.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -20,9 +13,7 @@ class checkpoint_writer {
  public:
   /// Errors of all members: errc::resource when the disk is full, errc::checkpoint otherwise. The checkpoints that exist
   /// stay as they are.
-  checkpoint_writer(std::string path, const checkpoint_info& info) : path_(std::move(path)), part_(path_ + ".part") {
-    file_ = detail::descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file_.get() < 0) broken("create", errno);
+  checkpoint_writer(std::string path, const checkpoint_info& info) : file_(std::move(path), errc::checkpoint, "checkpoint") {
     detail::checkpoint_header h;
     std::memcpy(h.data(), detail::checkpoint_magic, 8);
     h.put(8, detail::checkpoint_version);
@@ -32,14 +23,9 @@ class checkpoint_writer {
     h.put(32, info.samples);
     h.put(40, info.config_digest);
     h.seal();
-    write(h.data(), detail::checkpoint_header_bytes);
+    file_.write(h.data(), detail::checkpoint_header_bytes);
     chain_.add(h.get<u64>(56));
   }
-  ~checkpoint_writer() {
-    if (!finished_ && file_.get() >= 0) ::unlink(part_.c_str());
-  }
-  checkpoint_writer(const checkpoint_writer&) = delete;
-  checkpoint_writer& operator=(const checkpoint_writer&) = delete;
 
   /// A named tensor, straight from its memory. Errors: errc::internal for a name that is empty, too long or there
   /// already, or data of another size than its shape.
@@ -58,7 +44,7 @@ class checkpoint_writer {
     h.put(40, u64(data.size()));
     h.put(48, u64(XXH3_64bits(data.data(), data.size())));
     h.seal(name);
-    write(h.data(), detail::record_header_bytes);
+    file_.write(h.data(), detail::record_header_bytes);
     write_padded(name.data(), name.size());
     write_padded(data.data(), data.size());
     chain_.add(h.get<u64>(56));
@@ -72,58 +58,30 @@ class checkpoint_writer {
     add(name, dtype::int8, extents{1, {i64(text.size())}}, std::as_bytes(std::span(text.data(), text.size())));
   }
 
-  u64 bytes_written() const { return written_; }
+  u64 bytes_written() const { return file_.written(); }
 
   /// Makes the file whole, durable and visible, in this order.
   void finish() {
     detail::checkpoint_end e;
     e.put(0, detail::end_magic);
     e.put(4, u32(names_.size()));
-    e.put(8, written_ + detail::end_bytes);
+    e.put(8, file_.written() + detail::end_bytes);
     e.put(16, chain_.value());
     e.seal();
-    write(e.data(), detail::end_bytes);
-    if (::fsync(file_.get()) != 0) broken("write", errno);
-    if (::close(file_.release()) != 0) broken("write", errno);
-    if (::rename(part_.c_str(), path_.c_str()) != 0) broken("rename", errno);
-    finished_ = true;
-    const auto slash = path_.rfind('/');
-    detail::descriptor folder(
-        ::open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.get() >= 0 && ::fsync(folder.get()) != 0 && errno != EINVAL) broken("write the folder of", errno);
+    file_.write(e.data(), detail::end_bytes);
+    file_.finish();
   }
 
  private:
-  [[noreturn]] void broken(const char* what, int why) {
-    if (!finished_) ::unlink(part_.c_str());
-    const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-    fail(full ? errc::resource : errc::checkpoint, "cannot ", what, " checkpoint '", path_, "' after ", written_,
-         " bytes: ", std::strerror(why), full ? ": free some space, or use another run folder" : ": check the folder");
-  }
-
-  void write(const void* data, std::size_t size) {
-    const char* p = static_cast<const char*>(data);
-    while (size > 0) {
-      const auto n = ::write(file_.get(), p, size);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) broken("write", n < 0 ? errno : ENOSPC);
-      p += n;
-      size -= std::size_t(n);
-      written_ += u64(n);
-    }
-  }
   void write_padded(const void* data, std::size_t size) {
     static constexpr char nothing[8] = {};
-    write(data, size);
-    write(nothing, std::size_t(detail::padded(size)) - size);
+    file_.write(data, size);
+    file_.write(nothing, std::size_t(detail::padded(size)) - size);
   }
 
-  std::string path_, part_;
-  detail::descriptor file_;
+  whole_file file_;
   detail::header_chain chain_;
   std::unordered_set<std::string> names_;
-  u64 written_ = 0;
-  bool finished_ = false;
 };
 
 }  // namespace fusionllm::inline v0

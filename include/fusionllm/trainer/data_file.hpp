@@ -47,14 +47,15 @@ class descriptor {
   int fd_;
 };
 
-/// The whole of a regular file. A pipe or a device is refused rather than waited for.
-inline std::vector<unsigned char> read_whole_file(const std::string& path, errc code, const char* what) {
+/// The whole of a regular file of `most` bytes at most. A pipe or a device is refused rather than waited for.
+inline std::vector<unsigned char> read_whole_file(const std::string& path, errc code, const char* what, u64 most = ~u64(0)) {
   descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail(code, "cannot open ", what, " '", path, "': ", std::strerror(errno), ": check the path");
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) fail(code, "cannot look at ", what, " '", path, "': ", std::strerror(errno));
   if (S_ISDIR(info.st_mode)) fail(code, what, " '", path, "' is a directory, expected a file");
   if (!S_ISREG(info.st_mode)) fail(code, what, " '", path, "' is a pipe or a device, expected a regular file");
+  if (u64(info.st_size) > most) fail(code, what, " '", path, "' has ", i64(info.st_size), " bytes, expected ", most, " at most");
   std::vector<unsigned char> bytes;
   try {
     bytes.resize(std::size_t(info.st_size));

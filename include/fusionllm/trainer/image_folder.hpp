@@ -7,31 +7,18 @@
 #include <dirent.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
-#include <vector>
 
+#include "data_file.hpp"
 #include "image_folder_jpeg.hpp"
 #include "image_folder_png.hpp"
-#include "mapped_file.hpp"
 
 namespace fusionllm::inline v0 {
 
 /// Decodes a PNG or JPEG file, told by its content. Errors: errc::data, naming the file.
 inline void read_picture(const std::string& path, picture& to) {
-  const std::size_t size = mapped_file(path, errc::data, "picture").size();
-  if (size > largest_picture_file)
-    fail(errc::data, "picture '", path, "' has ", size, " bytes, expected ", largest_picture_file, " at most");
-  // Read, not mapped: a file that somebody cuts off meanwhile is a damaged picture then, and not the end of the process.
-  std::vector<u8> bytes(size);
-  struct closer {
-    void operator()(std::FILE* f) const { std::fclose(f); }
-  };
-  const std::unique_ptr<std::FILE, closer> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) fail(errc::data, "cannot open picture '", path, "': ", std::strerror(errno), ": check the path");
-  bytes.resize(std::fread(bytes.data(), 1, size, file.get()));
+  // Read, not mapped: a file that somebody cuts off meanwhile is an error then, and not the end of the process.
+  const std::vector<u8> bytes = detail::read_whole_file(path, errc::data, "picture", largest_picture_file);
   try {
     if (detail::is_png(bytes)) detail::read_png(bytes, path, to);
     else if (detail::is_jpeg(bytes)) detail::read_jpeg(bytes, path, to);
