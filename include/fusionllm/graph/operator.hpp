@@ -66,6 +66,10 @@ struct operator_base {
   static constexpr bool saves_output = false;      ///< backward reads out
   static constexpr bool per_time = false;          ///< out at a time needs that time of in[..] only, and `state`
   static constexpr bool reuses_input = false;      ///< backward may write the cotangent of in[0] over in[0]
+  static constexpr int places = -1;                ///< the input whose integers are places in memory; -1: none
+  /// How many places there are, and integers that stand for none. Kernels check neither.
+  static constexpr i64 place_count(const op_view&) { return 0; }
+  static constexpr bool is_no_place(const attributes&, i64) { return false; }
   /// Largest `time` that the operator can take; 0: any.
   static constexpr i64 time_limit(const attributes&) { return 0; }
   /// A loss only: terms that count in a micro-batch's mean, given the data of in[1] (host memory).
@@ -103,6 +107,9 @@ struct operator_traits {
   bool elementwise = false, random = false, commutes = false, in_place = false, loss = false, placeholder = false, per_time = false;
   unsigned differentiable = 0, passes_cotangent = 0, saves_inputs = 0;
   bool saves_output = false, reuses_input = false;
+  int places = -1;
+  i64 (*place_count)(const op_view&) = nullptr;
+  bool (*is_no_place)(const attributes&, i64) = nullptr;
   i64 (*time_limit)(const attributes&) = nullptr;
   u64 (*counted)(const op_view&, const void*) = nullptr;
   u64 (*saved)(const op_view&) = nullptr;
@@ -138,6 +145,9 @@ struct check_operator {
     t.saves_inputs = Op::saves_inputs;
     t.saves_output = Op::saves_output;
     t.reuses_input = Op::reuses_input;
+    t.places = Op::places;
+    t.place_count = &Op::place_count;
+    t.is_no_place = &Op::is_no_place;
     t.time_limit = &Op::time_limit;
     t.counted = &Op::counted;
     t.saved = &Op::saved;

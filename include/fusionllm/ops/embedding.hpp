@@ -9,6 +9,8 @@ namespace fusionllm::inline v0 {
 struct embedding_op : operator_base {
   static constexpr std::string_view name = "embedding";
   static constexpr bool per_time = true;
+  static constexpr int places = 0;
+  static constexpr i64 place_count(const op_view& v) { return v.params[0].d[0]; }
   static constexpr unsigned differentiable = 0;
   static constexpr unsigned saves_inputs = 0b1;
   static constexpr u64 flops(const op_view&) { return 0; }

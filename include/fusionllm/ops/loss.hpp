@@ -13,6 +13,9 @@ namespace fusionllm::inline v0 {
 /// target's probability that is spread evenly over all classes (label smoothing).
 struct cross_entropy_op : operator_base {
   static constexpr std::string_view name = "cross_entropy";
+  static constexpr int places = 1;
+  static constexpr i64 place_count(const op_view& v) { return v.in[0].last(); }
+  static constexpr bool is_no_place(const attributes& a, i64 x) { return x == a.n[0]; }
   static constexpr bool loss = true;
   static constexpr unsigned differentiable = 0b01;
   static constexpr unsigned saves_inputs = 0b11;

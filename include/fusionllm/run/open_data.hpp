@@ -14,11 +14,16 @@ inline token_format token_format_of(const run_config& c) {
                                       : token_format::bytes;
 }
 
-/// The number of tokens that the model's embedding knows; 0: it has none.
+/// The number of tokens that every operator of the model knows; 0: none reads tokens.
 inline i64 vocabulary_of(const graph_view& g) {
-  for (const node& n : g.nodes)
-    if (n.op->name == "embedding" && n.params[0] >= 0) return g.params[std::size_t(n.params[0])].dims.d[0];
-  return 0;
+  i64 least = 0;
+  for (int i = 0; i < g.size(); ++i) {
+    const operator_traits& op = *g.nodes[std::size_t(i)].op;
+    if (op.places < 0) continue;
+    const i64 n = op.place_count(g.view(i, {1, 1}));
+    least = least ? (std::min)(least, n) : n;
+  }
+  return least;
 }
 
 /// The data of a token file. Errors: errc::data when the run's tokenizer is another than the one that made the file.

@@ -7,19 +7,18 @@
 
 namespace fusionllm::inline v0 {
 
-/// `inputs`: the model's inputs by node, (batch, ...) of `run`; null: none here. Errors: model, naming the input, for a
-/// token that an embedding has no row for, or a label that a cross-entropy has no class for.
+/// `inputs`: the model's inputs by node, (batch, ...) of `run`; null: none here. Errors: model, naming the input, for an
+/// integer that is no place of an operator that reads it as one: a token without a row, a label without a class.
 inline void check_indices(const graph_view& g, std::span<const void* const> inputs, const sizes& run) {
   for (int i = 0; i < g.size(); ++i) {
     const node& o = g.nodes[std::size_t(i)];
-    const bool rows = o.op->name == "embedding", classes = o.op->name == "cross_entropy";
-    const int in = rows ? o.in[0] : classes ? o.in[1] : -1;
+    const int in = o.op->places < 0 ? -1 : o.in[std::size_t(o.op->places)];
     if (in < 0 || !g.nodes[std::size_t(in)].op->placeholder || !inputs[std::size_t(in)]) continue;
     const op_view v = g.view(i, run);
-    const i64 n = rows ? v.in[0].count() : v.in[1].count(), limit = rows ? v.params[0].d[0] : v.in[0].last();
+    const i64 n = v.in[std::size_t(o.op->places)].count(), limit = o.op->place_count(v);
     const auto* value = static_cast<const std::int32_t*>(inputs[std::size_t(in)]);
     for (i64 k = 0; k < n; ++k)
-      if ((value[k] < 0 || value[k] >= limit) && !(classes && value[k] == o.attr.n[0]))
+      if ((value[k] < 0 || value[k] >= limit) && !o.op->is_no_place(o.attr, value[k]))
         fail(errc::model, "element ", k, " of input '", g.nodes[std::size_t(in)].scope.view(), "' is ", value[k], ", expected 0 to ",
              limit - 1, ": the model's ", o.op->name, " has no more");
   }
