@@ -151,7 +151,7 @@ TEST_CASE("the CPU's convolution agrees with plain loops in double") {
     agrees<Model>({5, 1});
   });
 }
-TEST_CASE("the CPU's convolution agrees where images, positions, channels and outputs are cut into pieces", "[deep]") {
+TEST_CASE("the CPU's convolution agrees where images, positions, channels and outputs are cut into pieces") {
   using fl::window;
   agrees<with<4, 7, 6, conv<6, window{.kernel = 3, .padding = 1}>>>({40, 1});             // 12 images a piece
   agrees<with<4, 7, 6, conv<6, window{.kernel = 3, .stride = 2, .padding = 1}, 2>>>({100, 1});

@@ -23,7 +23,7 @@ struct plain : fl::llama<size> {};
 struct with_tied_head : fl::llama<tied()> {};
 }  // namespace
 
-TEST_CASE("gradients of a Llama agree with central differences", "[deep]") {
+TEST_CASE("gradients of a Llama agree with central differences") {
   check_gradients<plain>({2, 5}, 11);
   check_gradients<with_tied_head>({2, 5}, 11);
 }

@@ -161,7 +161,7 @@ TEST_CASE("fl::cpu: a network of bottlenecks gives the same bits on every plan a
   for (u64 seed = 0; seed < 6; ++seed) CHECK(train<bottlenecks, fl::cpu>(scattered(n, 3, seed), 3, 10, seed, 3) == one);
 }
 
-TEST_CASE("fl::cpu: as deep as ResNet-101, cut after any node", "[deep]") {
+TEST_CASE("fl::cpu: as deep as ResNet-101, cut after any node") {
   const int n = fl::graph_of<deep>().size();
   const outcome one = train<deep, fl::cpu>(chain_plan(n, {{0}}), 1, 4);
   for (int last = 2; last + 1 < n; ++last) {
