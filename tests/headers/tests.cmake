@@ -4,7 +4,8 @@
 # with nvcc. The files are generated. Each test builds one target, so that only what changed is compiled again.
 #
 # A unit test whose first include is its header shows that this one compiles alone, with the compiler that builds it: such
-# headers are left out here (FUSIONLLM_HEADERS_ALL has them all).
+# headers are left out for that compiler, and for clang++ where it builds the sanitized tests (FUSIONLLM_HEADERS_ALL has
+# them all).
 option(FUSIONLLM_HEADERS_ALL "Compile every header alone, also those that their unit test includes first" OFF)
 mark_as_advanced(FUSIONLLM_HEADERS_ALL)
 set(headers_dir ${CMAKE_CURRENT_BINARY_DIR}/headers)
@@ -37,9 +38,9 @@ foreach(header IN LISTS headers)
   endif()
   if(NOT first STREQUAL "#include <${header}>")
     list(APPEND alone ${header})
-    string(REPLACE "/" "." unit ${header})
-    fusionllm_header_file(${unit}.cpp "${hostile}" ${header} ${header})
   endif()
+  string(REPLACE "/" "." unit ${header})
+  fusionllm_header_file(${unit}.cpp "${hostile}" ${header} ${header})
 endforeach()
 fusionllm_header_file(all.hpp.cpp "" ${headers})
 
@@ -49,7 +50,13 @@ foreach(compiler IN ITEMS ${FUSIONLLM_GXX} ${FUSIONLLM_CLANGXX})
   endif()
   get_filename_component(compiler_name ${compiler} NAME)
   set(stamps "")
-  foreach(header IN LISTS alone ITEMS all.hpp)
+  set(these ${headers})
+  file(REAL_PATH ${CMAKE_CXX_COMPILER} builder)
+  file(REAL_PATH ${compiler} this)
+  if(this STREQUAL builder OR compiler STREQUAL "${sanitizer_compiler}")
+    set(these ${alone})
+  endif()
+  foreach(header IN LISTS these ITEMS all.hpp)
     string(REPLACE "/" "." unit ${header})
     set(stamp ${headers_dir}/${unit}.${compiler_name}.stamp)
     add_custom_command(OUTPUT ${stamp}
