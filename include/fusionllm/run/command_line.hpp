@@ -16,6 +16,7 @@ struct command_info {
   std::string_view name;
   std::string_view summary;
   std::string_view sections;  ///< of the configuration, for --help
+  bool trained = false;       ///< it uses a trained model as its run folder says
 };
 
 inline constexpr command_info commands[] = {
@@ -27,11 +28,11 @@ inline constexpr command_info commands[] = {
     {"simulate", "predict the time of a step of every scheduler", "training|plan|compression"},
     {"graph", "print the operators of the model", "training"},
     {"tokenize", "make a token file of a text", "data"},
-    {"generate", "continue a prompt with a trained model", "data|this peer|run folder"},
-    {"evaluate", "loss of a trained model on held-out data", "data|this peer|run folder"},
-    {"predict", "what a trained model says of held-out samples, a JSON line each", "data|this peer|run folder"},
+    {"generate", "continue a prompt with a trained model", "data|this peer|run folder", true},
+    {"evaluate", "loss of a trained model on held-out data", "data|this peer|run folder", true},
+    {"predict", "what a trained model says of held-out samples, a JSON line each", "data|this peer|run folder", true},
     {"import", "make a run folder from weights in safetensors files", "training|data|this peer|run folder"},
-    {"export", "write the weights of a trained model as a safetensors file", "run folder"},
+    {"export", "write the weights of a trained model as a safetensors file", "run folder", true},
 };
 
 /// A parsed command line. `command` is null where only help or the version is asked for.
