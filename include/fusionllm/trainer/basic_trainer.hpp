@@ -55,9 +55,12 @@ class basic_trainer : private engine_host {
   basic_trainer(const basic_trainer&) = delete;
   basic_trainer& operator=(const basic_trainer&) = delete;
 
-  /// Trains on one batch; its memory is only read, and only during the call. Errors: model, numeric (a weight is no
-  /// longer finite), diverged (`skipping.most_in_row` steps were skipped).
+  /// Trains on one batch; its memory is only read, and only during the call. Errors, after which a next step may be
+  /// taken: model; diverged: this one and those before it, `skipping.most_in_row` in all, were skipped, which changed no
+  /// weight. It counts as done, and the next is an error too unless it is accepted. Error, after which `step` and `save` are
+  /// the same error until `load`: numeric, an update left an infinity or NaN in a weight.
   step_result step(const batch_view& b) {
+    expect_whole();
     const bound_batch bound = bind(b, model_.graph, choice_.real, {options_.batch, options_.time});
     data_.step = engine_->next_step();
     data_.rows = bound.run.batch;
@@ -67,7 +70,10 @@ class basic_trainer : private engine_host {
     engine_->start(data_);
     while (!engine_->idle() && !failure_ && loop_.run_one(reactor::forever)) {
     }
-    if (failure_) throw error(*failure_);
+    if (failure_) {
+      spoiled_ = failure_->code() == errc::numeric;
+      throw error(*failure_);
+    }
     const u64 most = options_.skipping.most_in_row;
     if (most && engine_->history().skipped_in_row() >= most) throw diverged(last_.step, engine_->history(), last_.reason);
     return last_;
@@ -128,8 +134,10 @@ class basic_trainer : private engine_host {
   dtype real_type() const { return choice_.real; }
   std::string_view device_name() const { return choice_.name; }
 
-  /// Writes weights, optimizer state and step to a file, which appears whole or not at all. Errors: checkpoint, resource.
+  /// Writes weights, optimizer state and step to a file, which appears whole or not at all. Errors: checkpoint, resource,
+  /// numeric (see `step`).
   void save(const std::string& path) {
+    expect_whole();
     checkpoint_writer w(path, {model_.fingerprint, engine_->next_step(), 0, 0});
     each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) { w.add(name, choice_.real, dims, data); });
     write_history(w, engine_->history());
@@ -149,6 +157,7 @@ class basic_trainer : private engine_host {
     each_record(read);
     engine_->set_next_step(r.info().step);
     engine_->set_history(history);
+    spoiled_ = false;
   }
 
  private:
@@ -168,6 +177,10 @@ class basic_trainer : private engine_host {
              reason_of(r.verdict, model_.graph, engine_->the_plan())};
   }
   void on_failure(const error& e) override { failure_ = e; }
+
+  void expect_whole() const {
+    if (spoiled_) fail(errc::numeric, "the trainer's weights are of no use until a checkpoint is loaded: ", failure_->what());
+  }
 
   i64 micro_batch_rows() const { return (options_.batch + options_.micro_batches - 1) / options_.micro_batches; }
   device_binding device() { return {choice_.kernels, choice_.vectors, context_.get(), choice_.real}; }
@@ -254,7 +267,8 @@ class basic_trainer : private engine_host {
   std::unique_ptr<engine> engine_;
   step_data data_;
   step_result last_;
-  std::optional<error> failure_;
+  std::optional<error> failure_;  ///< of the last step
+  bool spoiled_ = false;          ///< by it: weights are partly updated
   std::vector<std::pair<int, std::unique_ptr<inference>>> inferences_;
 };
 

@@ -149,6 +149,50 @@ TEST_CASE("too many skipped steps in a row are an error with its own code, also 
   CHECK(error_of([&] { resumed.step(); }).code == fl::errc::diverged);
 }
 
+TEST_CASE("after a divergence steps may go on: each is the same error until one is accepted") {
+  auto o = options();
+  o.skipping.most_in_row = 2;
+  run r(o), other(o);
+  harm(r, 7);
+  r.steps(6);
+  const auto before = r.weights();
+  for (u64 done : {7, 8}) {
+    CHECK(error_of([&] { r.step(); }).says(fl::errc::diverged, std::to_string(done - 5) + " steps in a row"));
+    CHECK(r.t.steps() == done);
+  }
+  CHECK(r.weights() == before);
+  CHECK_FALSE(r.step().skipped);
+  harm(other, 7);
+  other.steps(6);
+  for (int i = 0; i < 2; ++i) error_of([&] { other.step(); });
+  r.steps(1);
+  other.steps(2);
+  CHECK(r.weights() == other.weights());
+}
+
+TEST_CASE("an update that leaves an infinity in a weight ends a trainer until it loads a checkpoint") {
+  const temporary_folder folder;
+  auto o = options();
+  run good(o);
+  good.steps(2);
+  good.t.save(folder / "good");
+  good.steps(3);
+  auto wild = o;
+  wild.optimizer.learning_rate = 1e300;
+  run r(wild);
+  CHECK(error_of([&] { r.step(); }).says(fl::errc::numeric, "the update of step 0 leaves an infinity or NaN in wte.weight"));
+  CHECK(error_of([&] { r.step(); }).says(fl::errc::numeric, "until a checkpoint is loaded: the update of step 0"));
+  CHECK(error_of([&] { r.t.save(folder / "bad"); }).says(fl::errc::numeric, "until a checkpoint is loaded"));
+  CHECK(error_of([&] { r.t.load(folder / "absent"); }).code == fl::errc::checkpoint);
+  CHECK(error_of([&] { r.step(); }).code == fl::errc::numeric);
+  CHECK(r.t.steps() == 0);
+  r.t.load(folder / "good");
+  CHECK(r.t.evaluate(r.spans(10, 12)) > 0);
+  CHECK(error_of([&] { r.step(); }).says(fl::errc::numeric, "the update of step 2"));
+  CHECK(error_of([&] { r.t.save(folder / "bad"); }).code == fl::errc::numeric);
+  CHECK(folder.read("bad").empty());
+}
+
 TEST_CASE("recomputation changes no bit on any device") {
   for (const char* device : {"reference", "cpu"}) {
     std::vector<double> expected;
