@@ -3,12 +3,14 @@
 //
 //   static constexpr fl::weight_names file_names = fl::gpt2_names;
 //
-// A model without one has its own names in files. Names in a table are patterns: `*` stands for one or more characters.
+// A model without one has its own names in files. Names in a table are patterns (core/pattern.hpp) with stars only.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "../core/pattern.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -37,31 +39,10 @@ constexpr const weight_names& weight_names_of() {
   else return same_names;
 }
 
-namespace detail {
-
-/// Whether `s` fits `pattern`; what each star stands for (as little as possible) is written to `stars`, at most eight.
-constexpr bool fits_pattern(std::string_view pattern, std::string_view s, std::span<std::string_view> stars) {
-  const auto star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == s;
-  if (stars.empty() || s.substr(0, star) != pattern.substr(0, star)) return false;
-  s.remove_prefix(star);
-  for (std::size_t n = 1; n <= s.size(); ++n) {
-    stars[0] = s.substr(0, n);
-    if (fits_pattern(pattern.substr(star + 1), s.substr(n), stars.subspan(1))) return true;
-  }
-  return false;
-}
-constexpr bool fits_pattern(std::string_view pattern, std::string_view s) {
-  std::string_view stars[8];
-  return fits_pattern(pattern, s, stars);
-}
-
-}  // namespace detail
-
 /// The name that `rule` gives to `ours`, without the prefix; empty where the rule is for other names.
 inline std::string name_by_rule(const weight_rule& rule, std::string_view ours) {
   std::string_view stars[8];
-  if (!detail::fits_pattern(rule.ours, ours, stars)) return {};
+  if (!fits_pattern(rule.ours, ours, stars)) return {};
   if (rule.theirs.empty()) return std::string(ours);
   std::string result;
   std::size_t next = 0;

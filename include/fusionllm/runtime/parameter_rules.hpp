@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the optimizer does to each parameter: which ones it leaves alone, and which ones decay. Patterns are matched with
-// full names; '*' is any text, '?' any one character.
+// full names.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../core/pattern.hpp"
 #include "../graph/node.hpp"
 
 namespace fusionllm::inline v0 {
-
-/// Whether the whole of `text` fits the pattern.
-constexpr bool matches(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, from = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p, ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++from;
-    } else return false;
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 struct parameter_rule {
   bool updates = true;  ///< false: it stays as it is, and its gradient is neither computed nor sent
@@ -45,7 +27,7 @@ inline std::vector<parameter_rule> parameter_rules(const graph_view& g, const st
     for (const std::string& pattern : patterns) {
       bool any = false;
       for (std::size_t i = 0; i < r.size(); ++i) {
-        if (!g.params[i].trained() || !matches(pattern, g.params[i].path.view())) continue;
+        if (!g.params[i].trained() || !fits_pattern(pattern, g.params[i].path.view())) continue;
         r[i].*what = false;
         any = true;
       }

@@ -31,16 +31,6 @@ TEST_CASE("a rule renames a family of parameters") {
   CHECK(fl::name_in_file(odd, "b12.c.d.x").text == "model.12_c.d");
   CHECK(fl::name_in_file(odd, "other").text == "model.other");
   CHECK_FALSE(fl::name_in_file(odd, "other").transposed);
-  CHECK(fl::name_in_file(odd, "h..c_attn.weight").text == "model.h..c_attn.weight");
-}
-
-TEST_CASE("stars stand for one character or more") {
-  CHECK(fl::detail::fits_pattern("*.bias", "a.bias"));
-  CHECK(fl::detail::fits_pattern("*.bias", "a.b.bias"));
-  CHECK_FALSE(fl::detail::fits_pattern("*.bias", ".bias"));
-  CHECK_FALSE(fl::detail::fits_pattern("a", "ab"));
-  CHECK_FALSE(fl::detail::fits_pattern("a*", "a"));
-  CHECK(fl::detail::fits_pattern("a*b*c", "aXbbYc"));
 }
 
 TEST_CASE("models name their table, or have their own names in files") {
