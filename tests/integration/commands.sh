@@ -5,14 +5,14 @@
 
 expect 0 "wire version" --version
 expect 0 "commands:" --help
-for command in train local broker peer plan simulate graph tokenize generate evaluate; do
+for command in train local broker peer plan simulate graph tokenize generate evaluate predict import export; do
   expect 0 "usage: " $command --help
 done
 
 # 2: the command line
 expect 2 "no command"
 expect 2 "did you mean 'train'?" trian
-expect 2 "did you mean 'learning_rate'?" train --larning-rate 1
+expect 2 "did you mean --learning-rate?" train --larning-rate 1
 expect 2 "batch is 0" train --batch 0
 expect 2 "no topology" plan
 # 3: the configuration

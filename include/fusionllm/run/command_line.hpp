@@ -139,9 +139,8 @@ class command_line_parser {
     for (const auto& f : config_fields) near.offer(f.key);
     for (const auto& f : option_fields)
       if (has_choice(f.section, result_.command->name)) near.offer(f.key);
-    const std::string hint = near.text();
     fail(errc::usage, printable(shown), " is no flag of ", result_.command->name,
-         hint.empty() ? ": --help lists them" : hint);
+         near.name().empty() ? ": --help lists them" : ": did you mean " + flag_of(near.name()) + "?");
   }
 
   std::span<const char* const> left_;
@@ -158,7 +157,7 @@ inline command_line parse_command_line(std::span<const char* const> arguments) {
 /// The configuration that a command line, a file's settings and defaults give together. Errors: errc::usage.
 inline void apply(const command_line& line, run_config& c) {
   for (const auto& s : line.settings)
-    detail::as_usage("--" + s.key, [&] { set_field(*detail::find_field(detail::config_table(), s.key), c, s.value); });
+    detail::as_usage(detail::flag_of(s.key), [&] { set_field(*detail::find_field(detail::config_table(), s.key), c, s.value); });
 }
 
 }  // namespace fusionllm::inline v0

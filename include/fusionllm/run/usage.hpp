@@ -21,8 +21,7 @@ inline void add_line(std::string& text, std::string left, std::string_view right
 
 template <class Owner>
 void add_flag(std::string& text, const basic_config_field<Owner>& f, const Owner& defaults) {
-  std::string left = "--";
-  for (char c : f.key) left += c == '_' ? '-' : c;
+  std::string left = flag_of(f.key);
   if (f.integer) left += " N";
   else if (f.real) left += " X";
   else if (f.text) left += f.choices.empty() ? std::string(" TEXT") : " " + std::string(f.choices);

@@ -3,6 +3,7 @@
 // folder. Numbers are written shortest and read back to the same bits.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <span>
@@ -24,6 +25,13 @@ inline bool same_key(std::string_view key, std::string_view given) {
   for (std::size_t i = 0; i < key.size(); ++i)
     if (key[i] != (given[i] == '-' ? '_' : given[i])) return false;
   return true;
+}
+
+/// As the command line has a key: "--learning-rate".
+inline std::string flag_of(std::string_view key) {
+  std::string flag = "--" + std::string(key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
 template <class Owner>

@@ -33,11 +33,10 @@ class nearest_name {
     const std::size_t d = edit_distance(wanted_, known);
     if (d < distance_) distance_ = d, best_ = known;
   }
+  /// The nearest, empty if none is near enough.
+  std::string_view name() const { return distance_ > 1 + wanted_.size() / 4 ? std::string_view() : best_; }
   /// ": did you mean 'x'?", or nothing.
-  std::string text() const {
-    if (best_.empty() || distance_ > 1 + wanted_.size() / 4) return {};
-    return ": did you mean '" + std::string(best_) + "'?";
-  }
+  std::string text() const { return name().empty() ? "" : ": did you mean '" + std::string(name()) + "'?"; }
 
  private:
   std::string_view wanted_, best_;

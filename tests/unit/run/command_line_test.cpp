@@ -55,7 +55,9 @@ TEST_CASE("what is wrong is named, with the nearest that is right") {
   CHECK(refused({"trian"}).says(fl::errc::usage, "'trian' is no command", "did you mean 'train'?"));
   CHECK(refused({"frobnicate"}).says(fl::errc::usage, "'frobnicate'", "give one of"));
   CHECK(refused({"--batch", "8", "train"}).says(fl::errc::usage, "'--batch' comes before the command"));
-  CHECK(refused({"train", "--larning-rate", "1"}).says(fl::errc::usage, "--larning-rate", "did you mean 'learning_rate'?"));
+  CHECK(refused({"train", "--larning-rate", "1"}).says(fl::errc::usage, "--larning-rate", "did you mean --learning-rate?"));
+  CHECK(refused({"train", "--dta", "x"}).says(fl::errc::usage, "--dta is no flag of train: did you mean --data?"));
+  CHECK(refused({"generate", "--top_"}).says(fl::errc::usage, "did you mean --top-k?"));
   CHECK(refused({"train", "--qwertyuiop"}).says(fl::errc::usage, "--qwertyuiop is no flag of train", "--help"));
   CHECK(refused({"train", "--batch"}).says(fl::errc::usage, "--batch is the last word"));
   CHECK(refused({"train", "--batch", "many"}).says(fl::errc::usage, "--batch: batch is 'many'", "a whole number"));
