@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward of a slice of the graph on one device, without training: for predictions and held-out losses. Values share an
-// arena by their live ranges; parameters are the caller's. A decoder computes the next times of sequences only: keys and
-// values of those before stay in its state.
+// Forward of a slice of the graph on one device, or of one stage's share of it, without training: for predictions and
+// held-out losses. Values share an arena by their live ranges; parameters are the caller's. A decoder computes the next
+// times of sequences only: keys and values of those before stay in its state.
 #pragma once
 
 #include <functional>
 
 #include "../graph/cost.hpp"
-#include "../graph/slice.hpp"
+#include "forward_program.hpp"
 #include "memory.hpp"
 #include "stage_compute.hpp"
 
@@ -31,24 +31,37 @@ enum class inference_kind : u8 { whole, decoding };
 
 class inference {
  public:
+  using weight_of = std::function<void*(int)>;
+
   /// The nodes that `target` needs, for at most `bounds`. `weight(parameter)` gives each parameter's memory.
-  inference(const graph_view& g, int target, const device_binding& device, const sizes& bounds,
-            std::function<void*(int)> weight, inference_kind kind = inference_kind::whole)
-      : g_(g), target_(target), device_(device), bounds_(bounds), weight_(std::move(weight)), keep_(slice(g, target)) {
+  inference(const graph_view& g, int target, const device_binding& device, const sizes& bounds, weight_of weight,
+            inference_kind kind = inference_kind::whole)
+      : inference(g, whole_share(g, target), device, bounds, std::move(weight), kind) {}
+  /// One stage's share of them. What comes from other stages is put where value() says, before the part that needs it.
+  inference(const graph_view& g, forward_share share, const device_binding& device, const sizes& bounds, weight_of weight,
+            inference_kind kind)
+      : g_(g), share_(std::move(share)), device_(device), bounds_(bounds), weight_(std::move(weight)), keep_(slice(g, share_.target)) {
     if (kind == inference_kind::decoding) make_states();
     values_.resize(g.nodes.size());
     saved_.resize(g.nodes.size());
     u64 workspace = 0;
-    for (int i = 0; i < g.size(); ++i) {
-      const node& o = g.nodes[std::size_t(i)];
-      if (!keep_[std::size_t(i)] || o.op->placeholder) continue;
-      const node_cost c = cost_of(g, i, bounds, size_of(device.real));
-      values_[std::size_t(i)] = {c.output_bytes, i, i == target ? g.size() : i, 0};
-      saved_[std::size_t(i)] = {c.saved_bytes, i, i, 0};
-      workspace = (std::max)(workspace, device.kernels[std::size_t(i)]->workspace_bytes(g.view(i, bounds)));
-      for (int in : o.in)
-        if (in >= 0 && values_[std::size_t(in)].alive()) values_[std::size_t(in)].last = (std::max)(values_[std::size_t(in)].last, i);
+    int now = 0;  // position in the order of execution
+    for (const auto& part : share_.parts) {
+      for (int i : part.receives)
+        if (!values_[std::size_t(i)].alive()) values_[std::size_t(i)] = {bytes_of(i), now, now, 0};
+      for (int i : part.nodes) {
+        const node& o = g.nodes[std::size_t(i)];
+        const node_cost c = cost_of(g, i, bounds, size_of(device.real));
+        values_[std::size_t(i)] = {c.output_bytes, now, now, 0};
+        saved_[std::size_t(i)] = {c.saved_bytes, now, now, 0};
+        workspace = (std::max)(workspace, device.kernels[std::size_t(i)]->workspace_bytes(g.view(i, bounds)));
+        for (int in : o.in)
+          if (in >= 0 && !g.nodes[std::size_t(in)].op->placeholder) values_[std::size_t(in)].last = now;
+        ++now;
+      }
+      for (int i : part.sends) values_[std::size_t(i)].last = now - 1;
     }
+    if (!g.nodes[std::size_t(target())].op->placeholder && values_[std::size_t(target())].alive()) values_[std::size_t(target())].last = now;
     std::vector<packed_value*> all;
     for (auto* list : {&values_, &saved_})
       for (auto& v : *list) all.push_back(&v);
@@ -59,9 +72,13 @@ class inference {
   /// Computes the target for `s` within the bounds; the result stays until the next run. `inputs` by node. A decoder
   /// goes on after `past` times, which earlier runs for as many sequences computed.
   tensor_ref run(const sizes& s, std::span<const void* const> inputs, double loss_scale = 1, i64 past = 0) {
-    for (int i = 0; i <= target_; ++i) {
+    for (std::size_t p = 0; p < share_.parts.size(); ++p) run_part(p, s, inputs, loss_scale, past);
+    return value(target(), s, inputs);
+  }
+  /// One part of the share, of which those before have run for the same.
+  void run_part(std::size_t part, const sizes& s, std::span<const void* const> inputs, double loss_scale, i64 past) {
+    for (int i : share_.parts[part].nodes) {
       const node& o = g_.nodes[std::size_t(i)];
-      if (!keep_[std::size_t(i)] || o.op->placeholder) continue;
       kernel_args a;
       a.op = &o;
       a.mode = pass::inference;
@@ -78,20 +95,8 @@ class inference {
       if (!states_.empty() && states_[std::size_t(i)].size()) a.state = states_[std::size_t(i)].data();
       device_.kernels[std::size_t(i)]->forward(*device_.context, a);
     }
-    return value(target_, s, inputs);
   }
-
-  const sizes& bounds() const { return bounds_; }
-  const flags& needed() const { return keep_; }
-
- private:
-  void make_states() {
-    if (!decodable(g_, target_)) fail(errc::model, "the model's output is not computed time by time, it cannot be decoded");
-    states_.resize(g_.nodes.size());
-    for (int i = 0; i <= target_; ++i)
-      if (const u64 bytes = keep_[std::size_t(i)] ? cost_of(g_, i, bounds_, size_of(device_.real)).state_bytes : 0)
-        states_[std::size_t(i)] = memory_block(bytes);
-  }
+  /// A node's output: computed here, from another stage, or one of `inputs`.
   tensor_ref value(int i, const sizes& s, std::span<const void* const> inputs) const {
     const node& o = g_.nodes[std::size_t(i)];
     const dtype type = o.type == element::i32 ? dtype::int32 : device_.real;
@@ -99,11 +104,26 @@ class inference {
     return {data, o.out.resolve(s), type};
   }
 
+  int target() const { return share_.target; }
+  const sizes& bounds() const { return bounds_; }
+  /// Nodes that the target needs, here or elsewhere.
+  const flags& needed() const { return keep_; }
+
+ private:
+  u64 bytes_of(int i) const { return output_bytes(g_, i, bounds_, size_of(device_.real)); }
+  void make_states() {
+    if (!decodable(g_, target())) fail(errc::model, "the model's output is not computed time by time, it cannot be decoded");
+    states_.resize(g_.nodes.size());
+    for (const auto& part : share_.parts)
+      for (int i : part.nodes)
+        if (const u64 bytes = cost_of(g_, i, bounds_, size_of(device_.real)).state_bytes) states_[std::size_t(i)] = memory_block(bytes);
+  }
+
   graph_view g_;
-  int target_;
+  forward_share share_;
   device_binding device_;
   sizes bounds_;
-  std::function<void*(int)> weight_;
+  weight_of weight_;
   flags keep_;
   std::vector<packed_value> values_, saved_;
   u64 workspace_at_ = 0;
