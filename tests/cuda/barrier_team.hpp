@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -39,7 +40,32 @@ class barrier_team {
     wait();
     return before;
   }
+  template <class T>
+  T sum(T v) const {
+    return over_all(v, [](T a, T b) { return a + b; });
+  }
+  float largest(float v) const {
+    return over_all(v, [](float a, float b) { return b > a ? b : a; });
+  }
+  bool any(bool v) const {
+    return over_all(int(v), [](int a, int b) { return a | b; }) != 0;
+  }
   void add(fl::u32* to, fl::u32 v) const { std::atomic_ref<fl::u32>(*to).fetch_add(v); }
+
+ private:
+  template <class T, class F>
+  T over_all(T v, F&& f) const {
+    std::memcpy(&shared->terms[rank], &v, sizeof v);
+    wait();
+    T all{};
+    for (fl::u32 i = 0; i < Size; ++i) {
+      T x;
+      std::memcpy(&x, &shared->terms[i], sizeof x);
+      all = i == 0 ? x : f(all, x);
+    }
+    wait();
+    return all;
+  }
 };
 
 /// Calls f(team) on each member of `count` teams, one team after another.

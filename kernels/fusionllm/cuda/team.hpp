@@ -25,9 +25,46 @@ struct host_team {
     total = v;
     return 0;
   }
+  /// The sum of v, a float or a double, over the members, in an order that depends on the team's size alone; the largest
+  /// of v; whether v is true for any. Every member gets it. They wait as `wait` does.
+  template <class T>
+  T sum(T v) const {
+    return v;
+  }
+  float largest(float v) const { return v; }
+  bool any(bool v) const { return v; }
   /// *to += v, whichever members do so at the same time.
   void add(u32* to, u32 v) const { *to += v; }
 };
+
+/// What a body that shares nothing between members has in shared memory.
+struct nothing_shared {};
+
+namespace detail {
+template <class Body, class Team>
+struct shared_memory_of {
+  using type = nothing_shared;
+};
+template <class Body, class Team>
+  requires requires { typename Body::template shared<Team>; }
+struct shared_memory_of<Body, Team> {
+  using type = typename Body::template shared<Team>;
+};
+}  // namespace detail
+
+/// What the members of a team share in a body: `Body::shared<Team>`, uninitialized.
+template <class Body, class Team>
+using shared_memory_of = typename detail::shared_memory_of<Body, Team>::type;
+
+/// Runs a body: a copyable struct with operator()(team), or operator()(team, shared) if it has a type `shared<Team>`.
+template <class Body, class Team>
+FL_HD inline void run_body(const Body& body, const Team& team,
+                           [[maybe_unused]] shared_memory_of<Body, Team>& shared) {
+  if constexpr (requires { body(team, shared); })
+    body(team, shared);
+  else
+    body(team);
+}
 
 /// How many blocks cover `items` when each covers `per_block`, and no more than `limit`: bodies stride over the rest.
 /// At least one.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that language models need, on the host's teams.
+#include <fusionllm/cuda/operators.hpp>
+
+#include "operator_check.hpp"
+#include "text_model.hpp"
+
+namespace fl = fusionllm;
+
+TEST_CASE("operators of language models by teams of one") {
+  for (const fl::sizes s : {fl::sizes{1, 1}, {2, 5}, {3, 33}, {1, 130}}) {
+    seam::check_operators<seam::text_model, seam::alone>(s);
+    seam::check_operators<seam::llama_like, seam::alone>(s);
+  }
+}
+
+TEST_CASE("operators of language models by teams of threads") {
+  seam::check_operators<seam::text_model, seam::together<32>>({2, 7});
+  seam::check_operators<seam::llama_like, seam::together<32>>({2, 7});
+}
+
+TEST_CASE("attention on tiles: all widths, every edge of a tile") {
+  for (fl::i64 time : {1, 31, 32, 33, 64, 65, 97}) seam::check_operators<seam::text_model, seam::alone>({1, time}, "attention");
+  for (fl::i64 time : {1, 16, 17, 40}) seam::check_operators<seam::wide_heads, seam::alone>({1, time}, "attention");
+  seam::check_operators<seam::text_model, seam::together<64>>({1, 70}, "attention");
+  seam::check_operators<seam::wide_heads, seam::together<64>>({1, 20}, "attention");
+}
