@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a broker's assignment to a peer's engine: its options, its codecs, the inputs that it has to load.
+#pragma once
+
+#include "../runtime/engine.hpp"
+#include "planning.hpp"
+
+namespace fusionllm::inline v0 {
+
+/// The placeholders that nodes of this peer read.
+inline std::vector<int> inputs_of_peer(const graph_view& g, const plan& p, int peer) {
+  std::vector<u8> read(g.nodes.size(), 0);
+  for (int i = 0; i < g.size(); ++i)
+    if (p.stage_of[std::size_t(i)] == p.stage_of_peer(peer))
+      for (int in : g.nodes[std::size_t(i)].in)
+        if (in >= 0) read[std::size_t(in)] = 1;
+  std::vector<int> r;
+  for (int i = 0; i < g.size(); ++i)
+    if (g.nodes[std::size_t(i)].op->placeholder && read[std::size_t(i)]) r.push_back(i);
+  return r;
+}
+
+/// The codec's type is the run's; its ratio that of the edge's link. A link that is not listed carries raw tensors.
+inline std::unique_ptr<codec> codec_for(const model_binding& model, const codec_options& details, const plan& p, const edge& e) {
+  for (const auto& c : p.codecs)
+    for (int from : p.peers[std::size_t(e.from)])
+      for (int to : p.peers[std::size_t(e.to)])
+        if (c.from == from && c.to == to && c.codec != "none") {
+          codec_options o = details;
+          o.ratio = c.ratio;
+          return model.make_codec(c.codec, o);
+        }
+  return model.make_codec(no_compression::label, {});
+}
+
+/// `model` must outlive the engine. Errors: protocol.
+inline engine_options engine_options_of(const assignment& a, const plan& p, int rank, const model_binding& model, const cluster_settings& s,
+                                        std::vector<std::string> names) {
+  engine_options e;
+  e.self = rank;
+  e.seed = s.seed;
+  e.bounds = s.micro_batch_bounds();
+  e.optimizer = s.optimizer;
+  e.make_codec = [&model, details = s.codec_details, p](const edge& x) { return codec_for(model, details, p, x); };
+  e.holds.assign(a.holds.begin(), a.holds.end());
+  e.update_hold = a.update_hold;
+  e.epoch = a.epoch;
+  e.skipping = s.skipping;
+  if (!a.history.empty()) e.history = loss_history::from(a.history, errc::protocol);
+  e.names = std::move(names);
+  return e;
+}
+
+}  // namespace fusionllm::inline v0
