@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans as JSON that a person can read, write and change by hand:
-//   {"micro_batches": 8, "groups": 1, "schedule": "1f1b",
+//   {"micro_batches": 8, "groups": 1, "schedule": "1f1b", "recompute": "block",
 //    "stages": [{"peers": [0], "nodes": ["0-5", "28-30"]}, {"peers": [2], "nodes": ["h.1", "h.2"]},
 //               {"peers": ["lab/0"], "nodes": "rest"}],
 //    "codecs": [{"from": 0, "to": 2, "codec": "ada_top_k", "ratio": 20}]}
@@ -21,7 +21,7 @@ class plan_reader {
       : j_(j), g_(g), peers_(peers), p_(defaults) {}
 
   plan read() {
-    j_.only({"scheduler", "micro_batches", "groups", "schedule", "stages", "codecs", "predicted_step_ms", "notes", "operators"});
+    j_.only({"scheduler", "micro_batches", "groups", "schedule", "recompute", "stages", "codecs", "predicted_step_ms", "notes", "operators"});
     constexpr i64 many = 1 << 20;
     if (j_.has("operators")) {
       const i64 n = j_.at("operators").integer(0, many);
@@ -33,6 +33,7 @@ class plan_reader {
     if (j_.has("micro_batches")) p_.micro_batches = int(j_.at("micro_batches").integer(1, most_micro_batches));
     if (j_.has("groups")) p_.groups = int(j_.at("groups").integer(1, p_.micro_batches));
     if (j_.has("schedule")) read_schedule(j_.at("schedule"));
+    if (j_.has("recompute")) read_recompute(j_.at("recompute"));
     read_stages();
     p_.codecs.clear();
     if (j_.has("codecs"))
@@ -59,6 +60,12 @@ class plan_reader {
     if (name == name_of(schedule_kind::gpipe)) p_.schedule = schedule_kind::gpipe;
     else if (name == name_of(schedule_kind::one_f_one_b)) p_.schedule = schedule_kind::one_f_one_b;
     else s.wrong("\"gpipe\" or \"1f1b\"");
+  }
+  void read_recompute(const json_cursor& r) {
+    const std::string name = r.text();
+    for (auto policy : {recompute_policy::none, recompute_policy::block, recompute_policy::selective})
+      if (name == name_of(policy)) return void(p_.recompute = policy);
+    r.wrong("\"none\", \"block\" or \"selective\"");
   }
 
   int read_peer(const json_cursor& x) const {
@@ -184,7 +191,7 @@ inline std::vector<std::string> peer_names(const cluster& c) {
 }
 
 /// A checked plan from parsed JSON. `peers`: one name a peer, by which the file may call it instead of by its number. What the file leaves
-/// out of micro_batches, groups and schedule is as in `defaults`. Errors: errc::plan, naming the key.
+/// out of micro_batches, groups, schedule and recompute is as in `defaults`. Errors: errc::plan, naming the key.
 inline plan read_plan(const nlohmann::json& value, const graph_view& g, const std::vector<std::string>& peers,
                       const plan& defaults = {}) {
   const json_cursor j(value, "", errc::plan);
@@ -237,7 +244,7 @@ inline std::string write_plan(const graph_view& g, const plan& p) {
   std::string out = "{\n \"scheduler\": " + json(p.scheduler.empty() ? "by hand" : p.scheduler).dump() + ",\n";
   out += " \"operators\": " + std::to_string(operators) + ",\n";
   out += " \"micro_batches\": " + std::to_string(p.micro_batches) + ",\n \"groups\": " + std::to_string(p.groups) + ",\n";
-  out += " \"schedule\": \"" + std::string(name_of(p.schedule)) + "\"";
+  out += " \"schedule\": \"" + std::string(name_of(p.schedule)) + "\",\n \"recompute\": \"" + name_of(p.recompute) + "\"";
   if (p.predicted_step > 0) out += ",\n \"predicted_step_ms\": " + json(double(p.predicted_step) / 1e6).dump();
   const auto lines = [&](const char* key, const json& list) {
     if (list.empty()) return;

@@ -23,7 +23,7 @@ std::vector<int> nodes_of(const fl::plan& p, int stage) {
   return r;
 }
 
-const char* const good = R"({"micro_batches": 8, "groups": 2, "schedule": "gpipe",
+const char* const good = R"({"micro_batches": 8, "groups": 2, "schedule": "gpipe", "recompute": "block",
   "stages": [{"peers": [0, 1], "nodes": ["0-6", 7]}, {"peers": ["home/0"], "nodes": "rest"}],
   "codecs": [{"from": 0, "to": "home/0", "codec": "ada_top_k", "ratio": 12.5}], "notes": ["mine"]})";
 
@@ -43,6 +43,7 @@ TEST_CASE("a plan made by hand") {
   CHECK(p.micro_batches == 8);
   CHECK(p.groups == 2);
   CHECK(p.schedule == fl::schedule_kind::gpipe);
+  CHECK(p.recompute == fl::recompute_policy::block);
   CHECK(p.peers == std::vector<std::vector<int>>{{0, 1}, {2}});
   CHECK(nodes_of(p, 0) == std::vector<int>{2, 3, 4, 5, 6, 7});
   CHECK(p.stage_of[0] == 0);  // tokens are read where the embedding is
@@ -66,10 +67,12 @@ TEST_CASE("what is left out is as the defaults say") {
   defaults.micro_batches = 6;
   defaults.groups = 3;
   defaults.schedule = fl::schedule_kind::gpipe;
+  defaults.recompute = fl::recompute_policy::selective;
   const fl::plan p = fl::parse_plan(R"({"stages": [{"peers": [1], "nodes": "rest"}]})", g, peers, defaults);
   CHECK(p.micro_batches == 6);
   CHECK(p.groups == 3);
   CHECK(p.schedule == fl::schedule_kind::gpipe);
+  CHECK(p.recompute == fl::recompute_policy::selective);
 }
 
 TEST_CASE("a plan that was written is read as the same") {
@@ -84,12 +87,21 @@ TEST_CASE("a plan that was written is read as the same") {
   CHECK(q.micro_batches == p.micro_batches);
   CHECK(q.groups == p.groups);
   CHECK(q.schedule == p.schedule);
+  CHECK(q.recompute == p.recompute);
   CHECK(q.predicted_step == p.predicted_step);
   CHECK(q.notes == p.notes);
   REQUIRE(q.codecs.size() == 1);
   CHECK(q.codecs[0].ratio == p.codecs[0].ratio);
   CHECK(fl::write_plan(g, q) == text);
   CHECK(text.find("\"2-4\",\"15-") != std::string::npos);
+}
+
+TEST_CASE("every policy of recomputation is written and read") {
+  fl::plan p = read(good);
+  for (auto policy : {fl::recompute_policy::none, fl::recompute_policy::block, fl::recompute_policy::selective}) {
+    p.recompute = policy;
+    CHECK(read(fl::write_plan(g, p)).recompute == policy);
+  }
 }
 
 TEST_CASE("each wrong value is an error by its key") {
@@ -115,6 +127,8 @@ TEST_CASE("each wrong value is an error by its key") {
   CHECK(changed("/groups", "9").says(errc::plan, "groups", "1 to 8"));
   CHECK(changed("/groups", "3").says(errc::plan, "2 replicas", "groups = 3"));
   CHECK(changed("/schedule", "\"zb\"").says(errc::plan, "schedule", "1f1b"));
+  CHECK(changed("/recompute", "\"all\"").says(errc::plan, "recompute", "found \"all\"", "selective"));
+  CHECK(changed("/recompute", "true").says(errc::plan, "recompute"));
   CHECK(changed("/codecs/0/from", "7").says(errc::plan, "codecs[0].from"));
   CHECK(changed("/codecs/0/codec", "3").says(errc::plan, "codecs[0].codec"));
   CHECK(changed("/codecs/0/ratio", "-1").says(errc::plan, "codecs[0].ratio"));
