@@ -17,7 +17,7 @@ inline planning_problem problem_of(const model_binding& model, const cluster_set
   p.micro_batches = s.micro_batches;
   p.groups = s.groups;
   p.schedule = s.schedule;
-  p.recompute = s.recompute;
+  p.recompute = s.given_plan ? s.given_plan->recompute : s.recompute;
   p.codec = s.codec.empty() ? std::string(model.default_compressor) : s.codec;
   if (p.codec == no_compression::label) p.codec = "none";
   p.ratio = p.codec == "none" ? 1 : s.codec_details.ratio;
@@ -48,7 +48,7 @@ inline plan plan_run(const model_binding& model, const cluster_settings& s, cons
     p = model.make_plan(s.scheduler, problem);
     choose_codecs(model, problem, s.codec_details, p);
   }
-  p.recompute = s.recompute;
+  p.recompute = problem.recompute;
   p.predicted_step = predict_step(problem, p);
   return p;
 }

@@ -79,6 +79,21 @@ TEST_CASE("AdaTopK compresses the slow links only, and each direction as it need
   CHECK(p.predicted_step < fl::plan_run(case_binding(), uneven("none"), costs).predicted_step);
 }
 
+TEST_CASE("a given plan has its own policy of recomputation, a scheduler's that of the settings") {
+  auto s = uneven("none");
+  s.recompute = fl::recompute_policy::selective;
+  const fl::cost_model costs(*s.machines, case_binding().encoded_bytes);
+  CHECK(fl::plan_run(case_binding(), s, costs).recompute == fl::recompute_policy::selective);
+  s.given_plan = chain_plan(fl::graph_of<case_gpt>().size(), {{0}});
+  const fl::plan kept = fl::plan_run(case_binding(), s, costs);
+  CHECK(kept.recompute == fl::recompute_policy::none);
+  s.given_plan->recompute = fl::recompute_policy::block;
+  const fl::plan again = fl::plan_run(case_binding(), s, costs);
+  CHECK(again.recompute == fl::recompute_policy::block);
+  CHECK(fl::problem_of(case_binding(), s, costs).recompute == fl::recompute_policy::block);
+  CHECK(again.predicted_step > kept.predicted_step);
+}
+
 TEST_CASE("a plan comes back from a message as it was; one that does not fit is refused") {
   const auto g = fl::graph_of<case_gpt>();
   fl::plan p = chain_plan(g.size(), {{2, 1}, {0}}, 6, 2);
