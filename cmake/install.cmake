@@ -24,6 +24,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/fusionllm-config-version.
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/fusionllm-config.cmake ${PROJECT_BINARY_DIR}/fusionllm-config-version.cmake
               cmake/FindAsio.cmake cmake/FindXxhash.cmake cmake/FindOneDNN.cmake
-              cmake/fusionllm_add_trainer.cmake cmake/linked.cpp
+              cmake/fusionllm_add_trainer.cmake cmake/cuda_architectures.cmake cmake/linked.cpp
         DESTINATION ${fusionllm_package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

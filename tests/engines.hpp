@@ -162,7 +162,7 @@ class engine_group {
   named_bits weights() {
     named_bits r;
     each([&](peer&, const fl::local_parameter& x, const std::string& name, std::size_t bytes) {
-      std::vector<std::byte> v(x.weight, x.weight + bytes);
+      std::vector<std::byte> v(x.host_weight, x.host_weight + bytes);
       const auto [at, fresh] = r.try_emplace(name, v);
       if (!fresh && at->second != v) throw std::runtime_error("copies of " + name + " differ");
     });
@@ -176,8 +176,8 @@ class engine_group {
         if (x.m || x.v) throw std::runtime_error("a copy of " + name + " has optimizer state");
         return;
       }
-      std::vector<std::byte> v(x.m, x.m + bytes);
-      v.insert(v.end(), x.v, x.v + bytes);
+      std::vector<std::byte> v(x.host_m, x.host_m + bytes);
+      v.insert(v.end(), x.host_v, x.host_v + bytes);
       if (!r.try_emplace(name, std::move(v)).second) throw std::runtime_error(name + " has two optimizer states");
     });
     return r;
@@ -286,6 +286,7 @@ class engine_group {
 
   template <class F>
   void each(F&& f) {
+    for (auto& p : peers_) p->engine->parameters().to_host();
     for (auto& p : peers_)
       for (const auto& x : p->engine->parameters().parameters()) {
         const auto& info = graph_.params[std::size_t(x.parameter)];

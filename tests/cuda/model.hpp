@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of the CUDA tests: it is traced by g++ for the host and by nvcc for the GPU. Linear operators with and
-// without bias, two fused chains, one single element-wise operator, and operators that have no CUDA kernel yet.
+// without bias, two fused chains, one single element-wise operator, and a norm and a loss.
 #pragma once
 
 #include <fusionllm/ops/ops.hpp>

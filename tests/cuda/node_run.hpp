@@ -57,6 +57,7 @@ node_results run_node(const node_case& c, const fl::kernel_table& table, fl::dev
   for (std::size_t i = 0; i < std::size_t(n.input_count()); ++i) a.in[i] = tensor(view.in[i], fl::u32(i));
   for (std::size_t i = 0; i < std::size_t(n.param_count()); ++i) a.param[i] = tensor(view.params[i], fl::u32(10 + i));
   a.out = tensor(view.out, 20);
+  a.workspace = memory.put(numbers(table.workspace_bytes(view) / sizeof(float) + 1));
   node_results r;
   const auto read = [&](const fl::tensor_ref& t) { return memory.get(t.data, std::size_t(t.count())); };
   table.forward(context, a);

@@ -2,11 +2,14 @@
 # cuda_teams: the kernels' bodies on the host; needs no CUDA. cuda_seam: a .cu file and its host program are one
 # program. cuda_gpu: the same program's tests on a GPU. What the machine lacks is reported as skipped, by name.
 set(cuda_dir ${CMAKE_CURRENT_LIST_DIR})
-fusionllm_catch_program(cuda_teams ${cuda_dir}/host_team_test.cpp ${cuda_dir}/select_test.cpp)
+file(GLOB cuda_host_tests CONFIGURE_DEPENDS ${cuda_dir}/*_test.cpp)
+file(GLOB cuda_gpu_tests CONFIGURE_DEPENDS ${cuda_dir}/gpu_*test.cpp)
+file(GLOB cuda_device_files CONFIGURE_DEPENDS ${cuda_dir}/*.cu)
+list(REMOVE_ITEM cuda_host_tests ${cuda_dir}/seam_test.cpp ${cuda_gpu_tests})
+fusionllm_catch_program(cuda_teams ${cuda_host_tests})
 target_include_directories(cuda_teams PRIVATE ${FUSIONLLM_KERNELS_DIR})
 if(FUSIONLLM_HAVE_CUDA)
-  fusionllm_add_trainer(cuda_seam SOURCES ${cuda_dir}/seam_test.cpp ${cuda_dir}/gpu_test.cpp
-                        DEVICE ${cuda_dir}/device.cu)
+  fusionllm_add_trainer(cuda_seam SOURCES ${cuda_dir}/seam_test.cpp ${cuda_gpu_tests} DEVICE ${cuda_device_files})
   target_link_libraries(cuda_seam PRIVATE test_base test_main)
   add_test(NAME cuda_seam COMMAND cuda_seam ~[gpu])
   fusionllm_set_test(cuda_seam)

@@ -3,10 +3,12 @@
 // user's types, so that they are compiled once and not once a model.
 #pragma once
 
+#include <charconv>
 #include <memory>
 #include <string>
 
 #include "../compress/registry.hpp"
+#include "../device/cuda.hpp"
 #include "../device/table.hpp"
 #include "../graph/fingerprint.hpp"
 #include "../models/names.hpp"
@@ -22,6 +24,32 @@ struct device_choice {
   const vector_functions* vectors = nullptr;
   dtype real = dtype::f32;
   std::unique_ptr<device_context> (*make_context)(int threads) = nullptr;
+  std::string arithmetic{};  ///< what the bits of its results depend on on this machine, such as its instruction set; empty: nothing
+  std::unique_ptr<device_context> (*open)(int ordinal) = nullptr;  ///< instead of make_context: one of several of its kind
+  int (*count)() = nullptr;                                        ///< how many this machine has
+
+  /// The device that `asked`, such as "cpu" or "cuda:1", names. Errors: config; resource, for one that is not there.
+  std::unique_ptr<device_context> make(std::string_view asked, int threads) const {
+    const std::size_t colon = asked.find(':');
+    if (!open) {
+      if (colon != asked.npos) fail(errc::config, "device is ", asked, ", but of ", name, " there is only one: leave out ", asked.substr(colon));
+      return make_context(threads);
+    }
+    int ordinal = 0;
+    if (colon != asked.npos) {
+      const char *begin = asked.data() + colon + 1, *end = asked.data() + asked.size();
+      const auto [stop, wrong] = std::from_chars(begin, end, ordinal);
+      if (wrong != std::errc{} || stop != end || ordinal < 0)
+        fail(errc::config, "device is ", asked, ", expected a number after the colon, such as ", name, ":0");
+    }
+    return open(ordinal);
+  }
+  /// Whether this machine has one that can run all of a model.
+  bool runs(const graph_view& g) const {
+    for (std::size_t i = 0; i < g.nodes.size(); ++i)
+      if (!kernels[i] && !g.nodes[i].op->placeholder) return false;
+    return !count || count() > 0;
+  }
 };
 
 struct model_binding {
@@ -36,8 +64,15 @@ struct model_binding {
   std::unique_ptr<codec> (*make_codec)(std::string_view label, const codec_options&) = nullptr;
   encoded_bytes_function encoded_bytes = nullptr;  ///< what the cost model asks of compressors
 
+  /// "cuda:1" is of the device cuda; "auto" a GPU, if there is one and it can run all of the model, else the first.
   /// Errors: errc::config naming the devices there are.
   const device_choice& device(std::string_view name) const {
+    if (name == "auto") {
+      for (const auto& d : devices)
+        if (d.open && d.runs(graph)) return d;
+      return devices.front();
+    }
+    name = name.substr(0, name.find(':'));
     std::string all;
     for (const auto& d : devices) {
       if (name.empty() || d.name == name) return d;
@@ -49,10 +84,29 @@ struct model_binding {
 
 namespace detail {
 
+template <class Device>
+std::string arithmetic_of() {
+  if constexpr (requires { Device::arithmetic(); }) return Device::arithmetic();
+  else return {};
+}
 template <class Model, class Device>
 device_choice choice_of() {
   return {Device::name, device_table<Model, Device>(), &vector_functions_of<Device>, dtype_of<typename Device::real>,
-          [](int threads) -> std::unique_ptr<device_context> { return std::make_unique<typename Device::context>(threads); }};
+          [](int threads) -> std::unique_ptr<device_context> { return std::make_unique<typename Device::context>(threads); }, arithmetic_of<Device>()};
+}
+/// The tables of GPUs are in a .cu file of the program.
+template <class Model, tabled_device Device>
+device_choice choice_of() {
+  const device_side& side = device_tables<Model, tables_of<Device>>();
+  device_choice c{Device::name, side.tables, side.vectors, dtype_of<typename Device::real>};
+  c.arithmetic = "a GPU";
+  c.count = side.count;
+  c.open = [](int ordinal) -> std::unique_ptr<device_context> {
+    const device_side& of = device_tables<Model, tables_of<Device>>();
+    require_same_model(graph_of<Model>(), of);
+    return of.open(ordinal, Device::products);
+  };
+  return c;
 }
 template <class Model, class... Device>
 std::vector<device_choice> choices_of(devices<Device...>) {

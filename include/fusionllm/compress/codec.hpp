@@ -3,11 +3,13 @@
 // compressors at run time. Not for two threads at once. In a steady step it allocates nothing.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "codec_options.hpp"
+#include "frame_parts.hpp"
 #include "tensor.hpp"
 
 namespace fusionllm::inline v0 {
@@ -45,6 +47,13 @@ class codec {
 
   /// Entries of the mask that a forward frame makes.
   virtual i64 kept(i64 rows, i64 columns) const = 0;
+
+  /// For devices that pack frames themselves (device_codec.hpp): how a frame of such a matrix is made, or nothing where
+  /// only `encode` knows; and what a frame says, checked as `decode` checks it, valid until the next call.
+  virtual std::optional<top_k_shape> shape_of(dtype, const matrix_extent&) const { return {}; }
+  virtual frame_parts parts_of(const_byte_span, dtype, const mask_outline&) {
+    fail(errc::internal, label(), " does not tell the parts of a frame");
+  }
 
   /// The same for fp32 matrices in memory.
   void encode(const float* x, i64 rows, i64 columns, const mask* forward, const known_tensor* known,

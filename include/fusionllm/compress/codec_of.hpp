@@ -67,7 +67,7 @@ class codec_of final : public codec {
   void decode(const_byte_span frame, const tensor_out& x, const link_context& context, mask* seen) override {
     detail::check_extents(x.rows, x.columns, limits_, context);
     const payload_header header = payload_header::read(frame);
-    check(header, i64(frame.size()), x, context);
+    check(header, i64(frame.size()), x, detail::restricts(context), context.known != nullptr);
     const const_byte_span body = frame.subspan(std::size_t(payload_header_bytes));
     const i64 n = x.rows * x.columns;
     if (as_bytes(x.type)) {
@@ -79,8 +79,7 @@ class codec_of final : public codec {
       float* whole = x.type == dtype::f32 ? static_cast<float*>(x.data) : grow(whole_, n);
       float* values = header.masked ? grow(picked_, inside.elements()) : whole;
       compressor_.decode(state_, header.form, body, {values, inside}, &inner_);
-      if (const i64 at = first_non_finite(values, inside.elements()); at >= 0)
-        fail(errc::protocol, label(), ": entry ", at, " of a frame decodes to ", values[at], ": no sender sends it");
+      if (const i64 at = first_non_finite(values, inside.elements()); at >= 0) bad_entry(at, values[at]);
       if (header.masked) {
         detail::clear(whole, 4 * n);
         detail::place(values, 4, *context.forward, whole);
@@ -91,6 +90,34 @@ class codec_of final : public codec {
         for (i64 i = 0; i < n; ++i) detail::put_real(x.data, x.type, i, whole[i]);
     }
     if (seen != nullptr) detail::compose(x.rows, x.columns, context.forward, inner_, *seen);
+  }
+
+  std::optional<top_k_shape> shape_of(dtype type, const matrix_extent& e) const override {
+    if (as_bytes(type))
+      return top_k_shape{value_coding::bytes, position_coding::dense, true, e.columns, e.elements(), e.elements() * i64(size_of(type))};
+    if constexpr (requires { compressor_.shape(e); }) return compressor_.shape(e);
+    return {};
+  }
+
+  frame_parts parts_of(const_byte_span frame, dtype type, const mask_outline& outline) override {
+    const tensor_out x{nullptr, type, outline.rows, outline.columns};
+    detail::check_extents(x.rows, x.columns, limits_, {});
+    const payload_header header = payload_header::read(frame);
+    check(header, i64(frame.size()), x, outline.restricts, false);
+    const const_byte_span body = frame.subspan(std::size_t(payload_header_bytes));
+    const matrix_extent inside = outline.inside();
+    inner_.keep_all(inside.rows, inside.columns);
+    if (as_bytes(type)) {
+      check_bytes(header.form, body, type, inside.elements());
+      return {nullptr, body, &inner_};
+    }
+    const float* values = nullptr;
+    if constexpr (requires { compressor_.decode_entries(state_, header.form, body, inside, &inner_); })
+      values = compressor_.decode_entries(state_, header.form, body, inside, &inner_);
+    else
+      values = dense_entries(header.form, body, inside);
+    if (const i64 at = first_non_finite(values, inner_.count()); at >= 0) bad_entry(at, values[at]);
+    return {values, {}, &inner_};
   }
 
   i64 max_encoded_bytes(i64 rows, i64 columns, dtype type) const override {
@@ -158,24 +185,42 @@ class codec_of final : public codec {
     const bool masked = detail::restricts(context);
     const i64 count = masked ? context.forward->count() : x.rows * x.columns;
     const i64 size = i64(size_of(x.type));
-    if (form.values != value_coding::bytes || form.count != count || i64(body.size()) != count * size)
-      fail(errc::protocol, label(), ": a frame of ", form.count, " plain elements in ", body.size(),
-           " bytes: expected ", count, " of ", size, " bytes each");
-    if (const i64 at = detail::first_non_finite_element(body.data(), x.type, count); at >= 0)
-      fail(errc::protocol, label(), ": entry ", at, " of a frame is not finite: no sender sends it");
+    check_bytes(form, body, x.type, count);
     if (!masked) return detail::copy_bytes(x.data, body.data(), count * size);
     detail::clear(x.data, x.rows * x.columns * size);
     detail::place(body.data(), std::size_t(size), *context.forward, x.data);
   }
 
-  void check(const payload_header& h, i64 size, const tensor_out& x, const link_context& context) const {
+  void check_bytes(const body_form& form, const_byte_span body, dtype type, i64 count) const {
+    const i64 size = i64(size_of(type));
+    if (form.values != value_coding::bytes || form.count != count || i64(body.size()) != count * size)
+      fail(errc::protocol, label(), ": a frame of ", form.count, " plain elements in ", body.size(),
+           " bytes: expected ", count, " of ", size, " bytes each");
+    if (const i64 at = detail::first_non_finite_element(body.data(), type, count); at >= 0)
+      fail(errc::protocol, label(), ": entry ", at, " of a frame is not finite: no sender sends it");
+  }
+  [[noreturn]] void bad_entry(i64 at, float value) const {
+    fail(errc::protocol, label(), ": entry ", at, " of a frame decodes to ", value, ": no sender sends it");
+  }
+
+  /// What a compressor that decodes whole matrices only keeps of one.
+  const float* dense_entries(const body_form& form, const_byte_span body, const matrix_extent& inside) {
+    float* whole = grow(whole_, inside.elements());
+    compressor_.decode(state_, form, body, {whole, inside}, &inner_);
+    if (inner_.all) return whole;
+    float* kept_values = grow(picked_, inner_.count());
+    detail::pick(whole, 4, inner_, kept_values);
+    return kept_values;
+  }
+
+  void check(const payload_header& h, i64 size, const tensor_out& x, bool masked, bool difference) const {
     if (h.wire_id != wire_id())
       fail(errc::protocol, "a frame of compressor ", int(h.wire_id), " where ", label(), " (", int(wire_id()),
            ") was expected: both ends of a link take the same plan");
     if (h.rows != x.rows || h.columns != x.columns || h.type != x.type)
       fail(errc::protocol, label(), ": a frame of ", h.rows, " x ", h.columns, ' ', name_of(h.type), " where ", x.rows,
            " x ", x.columns, ' ', name_of(x.type), " was expected");
-    if (h.masked != detail::restricts(context) || (h.difference != (context.known != nullptr) && !as_bytes(x.type)))
+    if (h.masked != masked || (h.difference != difference && !as_bytes(x.type)))
       fail(errc::protocol, label(), ": a frame ", h.masked ? "within" : "without", " a forward mask and ",
            h.difference ? "with" : "without", " a reference: this end expected otherwise");
     if (h.form.count > x.rows * x.columns)

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "compressor.hpp"
+#include "top_k_shape.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -19,6 +20,9 @@ struct dense_compressor {
 
   i64 body_bytes(const matrix_extent& e) const { return value_bytes(Coding, e.elements()); }
   i64 max_body_bytes(const matrix_extent& e) const { return body_bytes(e); }
+  top_k_shape shape(const matrix_extent& e) const {
+    return {Coding, position_coding::dense, true, e.columns, e.elements(), body_bytes(e)};
+  }
 
   body_form encode(state&, const matrix_in& x, std::vector<std::byte>& frame, mask*) const {
     const i64 n = x.extent.elements();

@@ -63,25 +63,41 @@ struct top_k_compressor {
   }
 
   void decode(state& s, const body_form& form, const_byte_span body, const matrix_out& y, mask* seen) const {
-    const i64 n = y.extent.elements(), k = form.count;
-    const i64 expected = check(form, n, y.extent.rows);
-    if (i64(body.size()) != expected)
-      fail(errc::protocol, "a top-k frame of ", k, " of ", n, " entries has a body of ", body.size(),
-           " bytes: expected ", expected);
-    if (form.positions == position_coding::dense)
+    const i64 n = y.extent.elements();
+    if (form.positions == position_coding::dense) {
+      check_size(form, body, y.extent);
       return read_values(form.values, form.exponent, body.data(), n, y.data);
-    seen->all = false;
-    seen->per_row = form.even_rows ? k / y.extent.rows : 0;
-    seen->positions.resize(std::size_t(k));
-    read_positions(form.positions, body.data(), n, k, seen->positions.data());
-    if (form.even_rows) check_rows(*seen, y.extent);
+    }
+    const float* values_ = decode_entries(s, form, body, y.extent, seen);
+    for (i64 i = 0; i < n; ++i) y.data[i] = 0;
+    for (i64 i = 0; i < form.count; ++i) y.data[seen->positions[std::size_t(i)]] = values_[i];
+  }
+
+  /// The values of the entries that `seen` then names.
+  const float* decode_entries(state& s, const body_form& form, const_byte_span body, const matrix_extent& e,
+                              mask* seen) const {
+    const i64 n = e.elements(), k = form.count;
+    check_size(form, body, e);
+    const bool dense = form.positions == position_coding::dense;
+    if (!dense) {
+      seen->all = false;
+      seen->per_row = form.even_rows ? k / e.rows : 0;
+      seen->positions.resize(std::size_t(k));
+      read_positions(form.positions, body.data(), n, k, seen->positions.data());
+      if (form.even_rows) check_rows(*seen, e);
+    }
     if (i64(s.values.size()) < k) s.values.resize(std::size_t(k));
     read_values(form.values, form.exponent, body.data() + position_bytes(form.positions, n, k), k, s.values.data());
-    for (i64 i = 0; i < n; ++i) y.data[i] = 0;
-    for (i64 i = 0; i < k; ++i) y.data[seen->positions[std::size_t(i)]] = s.values[std::size_t(i)];
+    return s.values.data();
   }
 
  private:
+  static void check_size(const body_form& form, const_byte_span body, const matrix_extent& e) {
+    const i64 n = e.elements(), k = form.count, expected = check(form, n, e.rows);
+    if (i64(body.size()) != expected)
+      fail(errc::protocol, "a top-k frame of ", k, " of ", n, " entries has a body of ", body.size(),
+           " bytes: expected ", expected);
+  }
   /// The bytes of a body of this form. No form that `encode` does not make is accepted.
   static i64 check(const body_form& form, i64 n, i64 rows) {
     const i64 k = form.count;

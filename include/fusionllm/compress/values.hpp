@@ -8,55 +8,11 @@
 #include <span>
 
 #include "../core/bytes.hpp"
-#include "../core/half.hpp"
 #include "int8_block.hpp"
-#include "magnitude.hpp"
+#include "value_coding.hpp"
 #include "values_avx512.hpp"
 
 namespace fusionllm::inline v0 {
-
-enum class value_coding : u8 {
-  bytes = 0,  ///< the elements as they are, of the tensor's own type
-  f32 = 1,
-  f16 = 2,   ///< value * 2^exponent, so that the largest is in [2^14, 2^15): tiny cotangents stay normal
-  int8 = 3,  ///< int8_block.hpp
-  own = 255  ///< a user's compressor
-};
-
-/// Bytes of n values.
-constexpr i64 value_bytes(value_coding coding, i64 n) {
-  switch (coding) {
-    case value_coding::f32:
-      return 4 * n;
-    case value_coding::f16:
-      return 2 * n;
-    case value_coding::int8:
-      return n + 2 * ((n + int8_block - 1) / int8_block);
-    default:
-      return 0;
-  }
-}
-
-inline constexpr int least_f16_exponent = -114;
-inline constexpr int largest_f16_exponent = 163;
-
-/// The power of two that takes the largest magnitude, rounded to fp16's 11 bits, into [2^14, 2^15); 0 for key 0.
-constexpr int f16_exponent(u32 largest_key) {
-  if (largest_key == 0) return 0;
-  u32 bits = largest_key & 0x7FFFFFu;
-  int exponent = int(largest_key >> 23);
-  if (exponent == 0) {  // denormal: shift its leading one to where a normal float has it
-    const int shift = std::countl_zero(bits) - 8;
-    bits <<= shift;
-    exponent = 1 - shift;
-  }
-  bits |= 0x800000u;
-  if (bits + 0xFFFu + ((bits >> 13) & 1u) >= 0x1000000u) ++exponent;  // rounds up to the next power
-  return 14 - (exponent - 127);
-}
-
-/// 2^e for -126 <= e <= 127.
-constexpr float power_of_two(int e) { return std::bit_cast<float>(u32(e + 127) << 23); }
 
 namespace detail {
 

@@ -7,3 +7,17 @@
 #else
 #define FL_HD
 #endif
+
+// What a build has beside a C++ compiler; fusionllm_add_trainer defines them for a whole program.
+#ifndef FUSIONLLM_WITH_CUDA
+#define FUSIONLLM_WITH_CUDA 0  // a .cu file defines the models' device tables
+#endif
+#ifndef FUSIONLLM_WITH_CUBLASLT
+#define FUSIONLLM_WITH_CUBLASLT 0
+#endif
+#ifndef FUSIONLLM_WITH_CUDNN
+#define FUSIONLLM_WITH_CUDNN 0
+#endif
+#ifndef FUSIONLLM_WITH_NCCL
+#define FUSIONLLM_WITH_NCCL 0
+#endif

@@ -62,4 +62,9 @@ struct bfloat16 {
   }
 };
 
+template <>
+inline constexpr dtype dtype_of<float16> = dtype::f16;
+template <>
+inline constexpr dtype dtype_of<bfloat16> = dtype::bf16;
+
 }  // namespace fusionllm::inline v0

@@ -4,38 +4,33 @@
 //
 //   #include <fusionllm/cuda/device.cuh>
 //   template const fusionllm::device_side& fusionllm::device_tables<my_model, fusionllm::cuda>();
+//
+// `cuda_bf16` in that line is a second table, for activations of 16 bits; `cuda_tf32` is `cuda` with products of 10-bit
+// mantissas, and needs no line of its own.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "../core/error.hpp"
+#include "../core/half.hpp"
 #include "../graph/fingerprint.hpp"
 #include "kernel.hpp"
 
 namespace fusionllm::inline v0 {
 
-/// A GPU in use by one peer: its memory, and one stream in which everything runs in the order of the calls. Calls
-/// return at once unless they say otherwise; what fails on the GPU is thrown by a later call. Errors are fl::error:
+struct vector_functions;  // vector_functions.hpp
+
+/// A GPU in use by one peer: its memory, and streams in which everything runs in the order of the calls. Calls return at
+/// once unless they say otherwise; what fails on the GPU is thrown by a later call. Errors are fl::error:
 /// errc::resource for what the machine lacks, errc::internal for the rest. One thread at a time calls, but `reached` may
 /// be asked by any.
-class cuda_context : public device_context {
+class cuda_context : public device_context, public device_memory {
  public:
-  /// Device memory, aligned to 256 bytes. Both wait for the GPU.
-  virtual void* allocate(u64 bytes) = 0;
-  virtual void release(void* memory) noexcept = 0;
-
-  /// Copies between host and device. The host's part must stay as it is until the copy has run.
-  virtual void upload(void* to, const void* from, u64 bytes) = 0;
-  virtual void download(void* to, const void* from, u64 bytes) = 0;
-  virtual void zero(void* to, u64 bytes) = 0;
-
-  /// A ticket for all that was called before.
-  virtual u64 mark() = 0;
-  virtual bool reached(u64 ticket) = 0;
-  /// Waits for a ticket, at most `limit` nanoseconds; then errc::timeout, naming the GPU.
-  virtual void wait(u64 ticket, nanoseconds limit) = 0;
+  device_memory* memory() override { return this; }
 
   /// The k entries of largest magnitude of x[0, n), the lowest position first among equals: `positions` ascending and,
   /// if `values` is not null, their values; k <= n < 2^32. All in device memory. *non_finite becomes 1 if x holds an
@@ -47,6 +42,9 @@ class cuda_context : public device_context {
   virtual std::string_view description() const = 0;
 };
 
+/// How products of fp32 matrices are computed: as they are, or with mantissas cut to 10 bits, many times faster.
+enum class product_precision : u8 { f32, tf32 };
+
 /// What a .cu file knows of a model.
 struct device_side {
   u64 fingerprint;  ///< of the model as the .cu file saw it
@@ -54,17 +52,46 @@ struct device_side {
   /// no CUDA kernel in this version.
   std::span<const kernel_table* const> tables;
   int (*count)();  ///< GPUs that can be opened; 0 without a driver
-  std::unique_ptr<cuda_context> (*open)(int ordinal);
+  std::unique_ptr<cuda_context> (*open)(int ordinal, product_precision products);
+  const vector_functions* vectors;
 };
 
 /// The device. Its kernels, and its context's members, are for .cu files: see kernels/.
 struct cuda {
   using real = float;
   static constexpr std::string_view name = "cuda";
+  static constexpr product_precision products = product_precision::f32;
   struct context;
   template <class Op>
   static constexpr const kernel_table* kernels();
 };
+
+/// The same tables; products in TF32.
+struct cuda_tf32 {
+  using real = float;
+  static constexpr std::string_view name = "cuda_tf32";
+  static constexpr product_precision products = product_precision::tf32;
+  using context = cuda::context;
+};
+
+/// Activations and cotangents in bfloat16; parameters, their gradients and the optimizer in fp32.
+struct cuda_bf16 {
+  using real = bfloat16;
+  static constexpr std::string_view name = "cuda_bf16";
+  static constexpr product_precision products = product_precision::f32;
+  using context = cuda::context;
+  template <class Op>
+  static constexpr const kernel_table* kernels();
+};
+
+/// Devices that a .cu file has the tables of.
+template <class Device>
+concept tabled_device = requires {
+  { Device::products } -> std::convertible_to<product_precision>;
+};
+/// The one of them whose tables a device uses.
+template <class Device>
+using tables_of = std::conditional_t<sizeof(typename Device::real) == sizeof(float), cuda, Device>;
 
 /// Defined for a model in its .cu file; a program without that file does not link.
 template <class Model, class Device>

@@ -9,6 +9,7 @@
 #include "../core/philox.hpp"
 #include "../core/types.hpp"
 #include "../graph/node.hpp"
+#include "device_memory.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -50,9 +51,15 @@ struct kernel_args {
   double loss_scale = 1;                           ///< a loss: 1 / number of terms that count in the whole batch
 };
 
+class device_packing;  // compress/device_packing.hpp
+
 /// What a device keeps for one peer: threads, libraries' handles and caches. Devices derive their own.
 struct device_context {
   virtual ~device_context() = default;
+  /// Where its tensors lie; null: in plain memory, and its functions have computed when they return.
+  virtual device_memory* memory() { return nullptr; }
+  /// What packs frames of tensors there; null where `memory` is.
+  virtual device_packing* packing() { return nullptr; }
 };
 
 using kernel_function = void (*)(device_context&, const kernel_args&);

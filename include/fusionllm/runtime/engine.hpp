@@ -42,9 +42,9 @@ class engine {
         loop_(loop),
         queue_(queue),
         host_(host),
-        share_(g, p, options_.self, device.real, options_.optimizer, options_.names),
+        share_(g, p, options_.self, weights_beside(device.real), options_.optimizer, options_.names),
         dispatcher_(share_.prog, share_.p, share_.stage, share_.replica),
-        store_(share_.g, share_.p, options_.self, device.real, options_.seed),
+        store_(share_.g, share_.p, options_.self, weights_beside(device.real), options_.seed, device.context->memory()),
         compute_(share_.g, share_.p, share_.prog, options_.self, device, options_.bounds, options_.seed, store_, options_.make_codec,
                  dispatcher_.slots()),
         expected_(share_, compute_, options_.bounds, options_.epoch),
@@ -244,6 +244,7 @@ class engine {
     });
   }
   void sum_up() {
+    compute_.collect();
     gradients_.add_uses(summary_.squares);
     summary_.first = compute_.first_fault();
     summary_.losses.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a peer: one aligned block, and the packing of values into it by the times at which they live.
+// Memory of a peer: one aligned block, on the host or of a device, and the packing of values into it by the times at which they live.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
+#include "../device/device_memory.hpp"
 #include "../core/types.hpp"
 
 namespace fusionllm::inline v0 {
@@ -16,16 +17,21 @@ namespace fusionllm::inline v0 {
 inline constexpr u64 memory_alignment = 64;
 constexpr u64 aligned(u64 bytes) { return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment; }
 
-/// Zeroed memory, aligned to a cache line. Error: resource.
+/// Zeroed memory, aligned to a cache line: of a device that has its own (which the host does not read), else the host's.
+/// Error: resource.
 class memory_block {
  public:
   memory_block() = default;
-  explicit memory_block(u64 bytes) : size_(aligned(std::max<u64>(bytes, 1))) {
+  explicit memory_block(u64 bytes, device_memory* of = nullptr) : size_(aligned(std::max<u64>(bytes, 1))) {
+    if (of != nullptr) {
+      on_device_ = device_array(*of, size_);
+      return;
+    }
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(memory_alignment, size_)));
     if (!data_) fail(errc::resource, "could not allocate ", size_, " bytes: use smaller micro-batches or more peers");
     std::memset(data_.get(), 0, size_);
   }
-  std::byte* data() const { return data_.get(); }
+  std::byte* data() const { return data_ ? data_.get() : on_device_.data(); }
   u64 size() const { return size_; }
 
  private:
@@ -33,6 +39,7 @@ class memory_block {
     void operator()(std::byte* p) const { std::free(p); }
   };
   std::unique_ptr<std::byte, release> data_;
+  device_array on_device_;
   u64 size_ = 0;
 };
 

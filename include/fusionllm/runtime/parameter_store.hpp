@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of one peer: weights of every parameter that its stage uses, the optimizer's state of those it is the
 // primary owner of, and one gradient for each use and each of its micro-batch groups. Gradients are summed within a
-// group as micro-batches end, across groups and uses at the end of a step, always in graph order.
+// group as micro-batches end, across groups and uses at the end of a step, always in graph order. Where a device has memory
+// of its own all of that lies there, and the host has copies of weights and state when it asks for them.
 #pragma once
+
+#include <utility>
 
 #include "../schedule/owners.hpp"
 #include "initialize.hpp"
 #include "memory.hpp"
+#include "host_copies.hpp"
 #include "vector_functions.hpp"
 
 namespace fusionllm::inline v0 {
@@ -26,12 +30,15 @@ struct local_parameter {
   std::byte* m = nullptr;               ///< primary only
   std::byte* v = nullptr;
   std::byte* gradient = nullptr;        ///< primary only: the total, valid between the last backward and the update
+  std::byte *host_weight = nullptr, *host_m = nullptr, *host_v = nullptr;  ///< see parameter_store::to_host
 };
 
 class parameter_store {
  public:
   parameter_store() = default;
-  parameter_store(const graph_view& g, const plan& p, int self, dtype real, u64 seed) : real_(real) {
+  /// `real`: of weights.
+  parameter_store(const graph_view& g, const plan& p, int self, dtype real, u64 seed, device_memory* memory = nullptr)
+      : real_(real), memory_(memory) {
     const int stage = p.stage_of_peer(self);
     const auto owners = owners_of(g, p);
     const auto& replicas = p.peers[std::size_t(stage)];
@@ -42,9 +49,31 @@ class parameter_store {
     allocate(g);
     for (auto& x : parameters_) {
       const parameter_info& info = g.params[std::size_t(x.parameter)];
-      if (real == dtype::f64) initialize(reinterpret_cast<double*>(x.weight), info, seed);
-      else initialize(reinterpret_cast<float*>(x.weight), info, seed);
+      if (real == dtype::f64) initialize(reinterpret_cast<double*>(x.host_weight), info, seed);
+      else initialize(reinterpret_cast<float*>(x.host_weight), info, seed);
     }
+    to_device();
+    if (memory_) memory_->settle(), host_ = {};
+    point_at_host(nullptr);
+  }
+
+  /// Brings what the host may look at, `host_weight` and so on, to where the device stands. Not while it works.
+  void to_host() {
+    if (!memory_ || written_) return;
+    if (!host_.data()) host_ = memory_block(state_bytes_);
+    point_at_host(host_.data());
+    memory_->read(host_.data(), block_.data(), state_bytes_);
+  }
+  /// The host has changed something there, or will before the next step.
+  void host_writes() {
+    if (!memory_) return;
+    if (!host_.data()) to_host();
+    written_ = true;
+  }
+  /// Brings the device to where the host has written it.
+  void to_device() {
+    if (!std::exchange(written_, false)) return;
+    memory_->upload(block_.data(), host_.data(), state_bytes_);
   }
 
   std::vector<local_parameter>& parameters() { return parameters_; }
@@ -85,7 +114,7 @@ class parameter_store {
     u64 total = 0;
     for (const auto& x : parameters_) total += bytes_of(x.parameter) * (x.primary ? 3 : 1);
     for (const auto& u : uses_) total += bytes_of(u.parameter) * u.groups.size();
-    block_ = memory_block(total);
+    block_ = memory_block(total, memory_);
     std::byte* at = block_.data();
     const auto take = [&](int parameter) {
       std::byte* p = at;
@@ -98,13 +127,26 @@ class parameter_store {
       x.m = take(x.parameter);
       x.v = take(x.parameter);
     }
+    state_bytes_ = u64(at - block_.data());
     for (auto& u : uses_)
       for (auto& group : u.groups) group = take(u.parameter);
+    if (memory_) host_ = memory_block(state_bytes_), written_ = true;
+    point_at_host(memory_ ? host_.data() : block_.data());
+  }
+  /// The host's copies begin at `base`; null: where they are.
+  void point_at_host(std::byte* base) {
+    for (auto& x : parameters_)
+      for (auto [host, own] : {std::pair{&x.host_weight, x.weight}, {&x.host_m, x.m}, {&x.host_v, x.v}})
+        *host = !own || (memory_ && !base) ? nullptr : (memory_ ? base : block_.data()) + (own - block_.data());
   }
 
   dtype real_ = dtype::f32;
+  device_memory* memory_ = nullptr;
   int groups_ = 1;
   memory_block block_;
+  memory_block host_;    ///< copies of weights and state, from when they were first asked for
+  u64 state_bytes_ = 0;  ///< of weights and state, which lie before the gradients
+  bool written_ = false;
   std::vector<local_parameter> parameters_;
   std::vector<local_use> uses_;
   std::vector<int> of_parameter_;

@@ -3,12 +3,16 @@
 // decoded into the arena, nodes run in order, frames of sent edges are encoded. Every output and cotangent is searched for
 // infinities and NaNs: a tensor that has one is not sent, the frame is empty, and whoever gets it goes on with zeros, so
 // that nobody waits while the step is given up. Nothing is allocated once buffers have their size.
+//
+// A device with memory of its own is given all of a task at once; it is waited for only where the task sends something.
+// What it finds and the losses are read in collect().
 #pragma once
 
 #include <functional>
 
-#include "../compress/codec.hpp"
+#include "../compress/device_codec.hpp"
 #include "fault.hpp"
+#include "host_copies.hpp"
 #include "micro_batches.hpp"
 #include "parameter_store.hpp"
 #include "stage_layout.hpp"
@@ -22,6 +26,14 @@ struct device_binding {
   device_context* context = nullptr;
   dtype real = dtype::f32;
 };
+
+/// Error: plan, for a node that the device has no kernel for.
+inline void expect_kernel(const graph_view& g, const device_binding& device, int n) {
+  const node& o = g.nodes[std::size_t(n)];
+  if (!device.kernels[std::size_t(n)] && !o.op->placeholder)
+    fail(errc::plan, "node ", n, " (", o.op->name, o.scope.length ? " in " : "", o.scope.view(), ") is planned for a device that has no kernel for the operator ",
+         o.op->name, ": plan it on a cpu peer, or bring a kernel");
+}
 
 /// One step's data: for each model input (by node) the whole batch in host memory, null where this peer needs none.
 struct step_data {
@@ -42,16 +54,23 @@ class stage_compute {
   stage_compute(const graph_view& g, const plan& p, const program& prog, int self, const device_binding& device,
                 const sizes& bounds, u64 seed, parameter_store& store, const codec_factory& make_codec, int slots)
       : g_(g), p_(p), prog_(prog), device_(device), seed_(seed), store_(store), stage_(p.stage_of_peer(self)) {
+    for (int i = 0; i < g.size(); ++i)
+      if (p.stage_of[std::size_t(i)] == stage_) expect_kernel(g, device, i);
+    memory_ = device.context->memory();
     layout_ = lay_out(g, prog, device.kernels, stage_, bounds, size_of(device.real));
     first_group_ = first_group(self);
-    arena_ = memory_block(layout_.scratch_bytes + layout_.workspace_bytes + u64(slots) * layout_.slot_bytes + memory_alignment);
+    arena_ = memory_block(layout_.scratch_bytes + layout_.workspace_bytes + u64(slots) * layout_.slot_bytes + memory_alignment, memory_);
     slots_ = slots;
     codecs_.resize(prog.edges.size());
     masks_.resize(prog.edges.size() * std::size_t(slots));
     for (std::size_t e = 0; e < prog.edges.size(); ++e)
       if (prog.edges[e].from == stage_ || prog.edges[e].to == stage_) codecs_[e] = make_codec(prog.edges[e]);
+    if (memory_) prepare_device();
     find_fresh_receives();
     losses_.assign(std::size_t(p.micro_batches), 0.0);
+    loss_values_ = shared_numbers<double>(memory_, losses_.size());
+    found_ = shared_numbers<u32>(memory_, losses_.size() * g.nodes.size() * 2);
+    sent_found_ = shared_numbers<u32>(memory_, prog.edges.size());
   }
 
   /// Takes effect with the next run(). `data` must stay until the step ends.
@@ -60,7 +79,21 @@ class stage_compute {
     loss_scale_ = loss_scale;
     clear_gradients_ = true;
     std::fill(losses_.begin(), losses_.end(), 0.0);
+    loss_values_.clear();
+    found_.clear();
     first_fault_ = {};
+  }
+  /// After the last task, on the device's thread: waits for the device, and takes in the losses and what was not finite.
+  void collect() {
+    settle(*device_.context);
+    const std::size_t nodes = g_.nodes.size();
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (!found_[i]) continue;
+      const int m = int(i / (2 * nodes)), n = int(i / 2 % nodes);
+      const fault_kind kind = i % 2 ? fault_kind::cotangent : n == g_.loss ? fault_kind::loss : fault_kind::activation;
+      note(kind, m, n, p_.peer_of(stage_, m));
+    }
+    for (std::size_t m = 0; m < losses_.size(); ++m) losses_[m] = loss_values_[m];
   }
   /// Parameters whose gradients nobody wants, by number.
   void leave_out(flags frozen) { frozen_ = std::move(frozen); }
@@ -76,7 +109,7 @@ class stage_compute {
   /// Runs a task of micro-batch `ref.micro_batch`, the `position`th of this peer. `in`: frames of fresh_receives, in
   /// order; `out`: where the frames of the task's sends go, in order. Errors: protocol.
   void run(task_ref ref, int position, std::span<const const_byte_span> in, std::span<std::vector<std::byte>* const> out) {
-    if (clear_gradients_) zero_gradients();
+    if (clear_gradients_) begin_work();
     const task& t = prog_.tasks[std::size_t(ref.task)];
     micro_batch_ = ref.micro_batch;
     slot_ = position % slots_;
@@ -86,10 +119,12 @@ class stage_compute {
     for (std::size_t i = 0; i < in.size(); ++i) decode(fresh_[std::size_t(ref.task)][i], in[i]);
     if (sizes_.batch > 0)
       in_order(t, [&](int n) { forward_again(n); }, [&](int n) { t.backward ? backward(n) : forward(n); });
-    for (std::size_t i = 0; i < out.size(); ++i) encode(t.sends[i], *out[i]);
+    if (!memory_)
+      for (std::size_t i = 0; i < out.size(); ++i) encode(t.sends[i], *out[i]);
+    else if (!out.empty()) encode_on_device(t.sends, out);
   }
 
-  /// Losses of this peer's micro-batches, each its share of the batch's mean.
+  /// Losses of this peer's micro-batches, each its share of the batch's mean; after collect().
   const std::vector<double>& losses() const { return losses_; }
   bool has_loss() const { return g_.loss >= 0 && p_.stage_of[std::size_t(g_.loss)] == stage_; }
   void observe(value_observer o) { observer_ = std::move(o); }
@@ -124,11 +159,25 @@ class stage_compute {
       }
   }
 
-  void zero_gradients() {
+  void prepare_device() {
+    device_masks_.resize(masks_.size());
+    inputs_.resize(g_.nodes.size());
+    for (const auto& c : codecs_)
+      device_codecs_.push_back(c ? std::make_unique<device_codec>(*c, *device_.context->packing()) : nullptr);
+  }
+  void begin_work() {
     clear_gradients_ = false;
+    store_.to_device();
     for (auto& u : store_.uses())
       for (std::byte* x : u.groups)
-        device_.vectors->zero(*device_.context, x, i64(g_.params[std::size_t(u.parameter)].count()));
+        device_.vectors->zero(*device_.context, x, g_.params[std::size_t(u.parameter)].count() * size_of(weights_beside(device_.real)));
+    if (!memory_) return;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!data_->inputs[i]) continue;
+      const u64 bytes = u64(g_.nodes[i].out.resolve({data_->rows, data_->time}).count()) * size_of(type_of(int(i)));
+      inputs_[i].grow(*memory_, bytes);
+      memory_->upload(inputs_[i].data(), data_->inputs[i], bytes);
+    }
   }
 
   dtype type_of(int node) const { return g_.nodes[std::size_t(node)].type == element::i32 ? dtype::int32 : device_.real; }
@@ -146,7 +195,7 @@ class stage_compute {
     if (!g_.nodes[std::size_t(node)].op->placeholder) return tensor(layout_.index.output(node), node);
     const extents whole = g_.nodes[std::size_t(node)].out.resolve({1, sizes_.time});
     const u64 row = u64(whole.count()) * size_of(type_of(node));
-    auto* base = static_cast<std::byte*>(const_cast<void*>(data_->inputs[std::size_t(node)]));
+    auto* base = memory_ ? inputs_[std::size_t(node)].data() : static_cast<std::byte*>(const_cast<void*>(data_->inputs[std::size_t(node)]));
     return {base ? base + u64(first_row_) * row : nullptr, g_.nodes[std::size_t(node)].out.resolve(sizes_), type_of(node)};
   }
 
@@ -162,7 +211,7 @@ class stage_compute {
     a.mode = pass::training;
     for (std::size_t k = 0; k < max_params; ++k)
       if (o.params[k] >= 0)
-        a.param[k] = {store_.find(o.params[k])->weight, g_.params[std::size_t(o.params[k])].dims, device_.real};
+        a.param[k] = {store_.find(o.params[k])->weight, g_.params[std::size_t(o.params[k])].dims, weights_beside(device_.real)};
     a.saved = at(saved);
     a.workspace = arena_.data() + layout_.scratch_bytes;
     a.key = {seed_, data_->step, u32(micro_batch_), u32(o.traced_id)};
@@ -177,10 +226,9 @@ class stage_compute {
       if (o.in[k] >= 0) a.in[k] = output(o.in[k]);
     a.out = output(n);
     device_.kernels[std::size_t(n)]->forward(*device_.context, a);
-    if (observer_) observer_(n, micro_batch_, false, a.out);
-    search(n == g_.loss ? fault_kind::loss : fault_kind::activation, n, a.out);
-    if (n == g_.loss)
-      losses_[std::size_t(micro_batch_)] = device_.real == dtype::f64 ? *a.out.as<double>() : double(*a.out.as<float>());
+    if (observer_) show(n, false, a.out);
+    search(n, false, a.out);
+    if (n == g_.loss) device_.vectors->widen(*device_.context, device_.real, a.out.data, loss_values_.data() + micro_batch_);
   }
   void forward_again(int n) {
     const node& o = g_.nodes[std::size_t(n)];
@@ -191,10 +239,19 @@ class stage_compute {
     device_.kernels[std::size_t(n)]->forward(*device_.context, a);
   }
 
-  void search(fault_kind kind, int n, const tensor_ref& x) {
-    if (x.type == device_.real && !device_.vectors->finite(*device_.context, x.data, x.count())) note(kind, n, p_.peer_of(stage_, micro_batch_));
+  void search(int n, bool backward, const tensor_ref& x) {
+    if (x.type == device_.real) device_.vectors->search(*device_.context, x.type, x.data, x.count(), found_.data() + place_of(n, backward));
   }
-  void note(fault_kind kind, int n, int peer) { note(fault{kind, u32(micro_batch_), u32(n), fault::no, u32(peer)}); }
+  std::size_t place_of(int n, bool backward) const { return (std::size_t(micro_batch_) * g_.nodes.size() + std::size_t(n)) * 2 + backward; }
+  void note(fault_kind kind, int micro_batch, int n, int peer) { note(fault{kind, u32(micro_batch), u32(n), fault::no, u32(peer)}); }
+  void show(int n, bool backward, tensor_ref x) {
+    if (memory_) {
+      shown_.resize(std::size_t(x.count()) * size_of(x.type));
+      memory_->read(shown_.data(), x.data, shown_.size());
+      x.data = shown_.data();
+    }
+    observer_(n, micro_batch_, backward, x);
+  }
 
   void backward(int n) {
     const node& o = g_.nodes[std::size_t(n)];
@@ -203,8 +260,8 @@ class stage_compute {
       if (o.in[k] >= 0 && (o.op->saves_inputs >> k & 1)) a.in[k] = kept_output(o.in[k]);
     if (o.op->saves_output) a.out = kept_output(n);
     if (!prog_.uses[std::size_t(n)].empty()) a.d_out = tensor(layout_.index.partial(n, 0), n);
-    if (observer_ && a.d_out) observer_(n, micro_batch_, true, a.d_out);
-    if (a.d_out) search(fault_kind::cotangent, n, a.d_out);
+    if (observer_ && a.d_out) show(n, true, a.d_out);
+    if (a.d_out) search(n, true, a.d_out);
     backward_inputs(n, a);
     const kernel_table& k = *device_.kernels[std::size_t(n)];
     if (!k.backward_weight || o.param_count() == 0 || all_frozen(o)) return;
@@ -213,7 +270,7 @@ class stage_compute {
     for (std::size_t i = 0; i < max_params; ++i)
       if (o.params[i] >= 0)
         a.d_param[i] = {store_.find_use({n, int(i)})->groups[std::size_t(group)],
-                        g_.params[std::size_t(o.params[i])].dims, device_.real};
+                        g_.params[std::size_t(o.params[i])].dims, weights_beside(device_.real)};
     k.backward_weight(*device_.context, a);
   }
 
@@ -250,7 +307,7 @@ class stage_compute {
       const bool last = u + 1 == int(uses.size());
       const tensor_ref later = last ? tensor_ref{} : tensor(layout_.index.partial(in, u + 1), in);
       if (o.op->passes_cotangent >> k & 1) {
-        if (later) device_.vectors->add(*device_.context, own.data, later.data, a.d_out.data, own.count());
+        if (later) device_.vectors->add(*device_.context, own.type, own.data, later.data, a.d_out.data, own.count());
         continue;
       }
       a.d_in[std::size_t(k)] = own;
@@ -263,7 +320,7 @@ class stage_compute {
     for (int k = max_inputs - 1; k >= 0; --k)
       if (const tensor_ref& later = rest[std::size_t(k)]; later) {
         const tensor_ref& own = a.d_in[std::size_t(k)];
-        device_.vectors->add(*device_.context, own.data, later.data, own.data, own.count());
+        device_.vectors->add(*device_.context, own.type, own.data, later.data, own.data, own.count());
       }
   }
 
@@ -279,11 +336,13 @@ class stage_compute {
     const edge& e = prog_.edges[std::size_t(id)];
     const tensor_ref x = tensor_of(e);
     if (frame.empty()) {
-      device_.vectors->zero(*device_.context, x.data, x.count());
-      if (e.kind == edge_kind::activation) mask_of(id).keep_all(x.dims.rows(), x.dims.last());
-      return note(fault_of(e), e.node, p_.peer_of(e.from, micro_batch_));
+      device_.vectors->zero(*device_.context, x.data, u64(x.count()) * size_of(x.type));
+      return keep_all(id, x), note(fault_of(e), micro_batch_, e.node, p_.peer_of(e.from, micro_batch_));
     }
     try {
+      if (memory_)
+        return device_codecs_[std::size_t(id)]->decode(frame, tensor_out{x.data, x.type, x.dims.rows(), x.dims.last()}, device_forward(e),
+                                                       e.kind == edge_kind::activation ? &device_mask_of(id) : nullptr);
       codecs_[std::size_t(id)]->decode(frame, tensor_out{x.data, x.type, x.dims.rows(), x.dims.last()}, context_of(e),
                                        e.kind == edge_kind::activation ? &mask_of(id) : nullptr);
     } catch (const error& why) {
@@ -307,13 +366,48 @@ class stage_compute {
       explain(e, "to be sent to peer ", p_.peer_of(e.to, micro_batch_), why);
     }
   }
+  // All are packed before the one wait.
+  void encode_on_device(const std::vector<int>& sends, std::span<std::vector<std::byte>* const> out) {
+    for (int id : sends) {
+      const edge& e = prog_.edges[std::size_t(id)];
+      const tensor_ref x = tensor_of(e);
+      sent_found_[std::size_t(id)] = 0;
+      device_.vectors->search(*device_.context, x.type, x.data, x.count(), sent_found_.data() + id);
+      device_codecs_[std::size_t(id)]->encode(tensor_in{x.data, x.type, x.dims.rows(), x.dims.last()}, device_forward(e),
+                                              e.kind == edge_kind::activation ? &device_mask_of(id) : nullptr);
+    }
+    memory_->settle();
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      const int id = sends[i];
+      const edge& e = prog_.edges[std::size_t(id)];
+      if (sent_found_[std::size_t(id)]) {
+        poison(id, tensor_of(e), *out[i]);
+        continue;
+      }
+      try {
+        device_codecs_[std::size_t(id)]->finish(*out[i], e.kind == edge_kind::activation ? &device_mask_of(id) : nullptr);
+      } catch (const error& why) {
+        if (why.code() == errc::numeric) poison(id, tensor_of(e), *out[i]);
+        else explain(e, "to be sent to peer ", p_.peer_of(e.to, micro_batch_), why);
+      }
+    }
+  }
+  device_mask& device_mask_of(int e) { return device_masks_[std::size_t(e) * std::size_t(slots_) + std::size_t(slot_)]; }
+  const device_mask* device_forward(const edge& e) {
+    return e.kind == edge_kind::cotangent && e.forward >= 0 ? &device_mask_of(e.forward) : nullptr;
+  }
+  void keep_all(int id, const tensor_ref& x) {
+    if (prog_.edges[std::size_t(id)].kind != edge_kind::activation) return;
+    if (memory_) device_mask_of(id).keep_all(x.dims.rows(), x.dims.last());
+    else mask_of(id).keep_all(x.dims.rows(), x.dims.last());
+  }
 
   // Every codec searches what it encodes, so that this also finds what is finite and does not fit the wire.
   void poison(int id, const tensor_ref& x, std::vector<std::byte>& frame) {
     const edge& e = prog_.edges[std::size_t(id)];
     frame.clear();
-    if (e.kind == edge_kind::activation) mask_of(id).keep_all(x.dims.rows(), x.dims.last());
-    note(fault_of(e), e.node, p_.peer_of(e.from, micro_batch_));
+    keep_all(id, x);
+    note(fault_of(e), micro_batch_, e.node, p_.peer_of(e.from, micro_batch_));
   }
 
   const graph_view& g_;
@@ -326,9 +420,17 @@ class stage_compute {
   int first_group_ = 0;
   int slots_ = 1;
   stage_layout layout_;
+  device_memory* memory_ = nullptr;             ///< of a device that has its own
   memory_block arena_;
   std::vector<std::unique_ptr<codec>> codecs_;  ///< by edge
   std::vector<mask> masks_;                     ///< by (activation edge, slot)
+  std::vector<std::unique_ptr<device_codec>> device_codecs_;
+  std::vector<device_mask> device_masks_;
+  std::vector<device_array> inputs_;            ///< by node: the batch on the device
+  shared_numbers<double> loss_values_;          ///< by micro-batch
+  shared_numbers<u32> found_;                   ///< what is not finite: by micro-batch and node, outputs and cotangents
+  shared_numbers<u32> sent_found_;              ///< the same of what is being sent, by edge
+  std::vector<std::byte> shown_;
   std::vector<std::vector<int>> fresh_;         ///< by task
   value_observer observer_;
   flags frozen_;

@@ -21,11 +21,14 @@ class operator_timer {
     const node_cost c = cost_of(g_, n, sizes_, size_of(device_.real));
     kernel_args a = arguments(n);
     for (int r = 0; r < repetitions; ++r) {
+      settle(*device_.context);
       const nanoseconds begin = machine_clock::read();
       k.forward(*device_.context, a);
+      settle(*device_.context);
       const nanoseconds middle = machine_clock::read();
       if (k.backward_input && a.d_in[0]) k.backward_input(*device_.context, a);
       if (k.backward_weight && o.param_count()) k.backward_weight(*device_.context, a);
+      settle(*device_.context);
       const nanoseconds end = machine_clock::read();
       if (r == 0) continue;  // first touch of memory, first use of a primitive
       const std::string kind(o.op->name);
@@ -36,12 +39,21 @@ class operator_timer {
 
  private:
   tensor_ref tensor(const extents& dims, dtype type) {
-    memory_.emplace_back(u64(dims.count()) * size_of(type));
+    const u64 bytes = u64(dims.count()) * size_of(type);
+    device_memory* of = device_.context->memory();
+    memory_.emplace_back(bytes, of);
     tensor_ref t{memory_.back().data(), dims, type};
-    for (i64 i = 0; i < t.count(); ++i) {
-      const double x = 0.01 * double(i % 17) - 0.08;
-      if (type == dtype::f32) t.as<float>()[i] = float(x);
-      else if (type == dtype::f64) t.as<double>()[i] = x;
+    memory_block on_host;
+    if (of) t.data = (on_host = memory_block(bytes)).data();
+    if (detail::is_real(type))
+      for (i64 i = 0; i < t.count(); ++i) {
+        const double x = 0.01 * double(i % 17) - 0.08;
+        if (type == dtype::f64) t.as<double>()[i] = x;
+        else detail::put_real(t.data, type, i, float(x));
+      }
+    if (of) {
+      of->upload(memory_.back().data(), t.data, bytes);
+      t.data = memory_.back().data();
     }
     return t;
   }
@@ -59,13 +71,13 @@ class operator_timer {
     }
     for (std::size_t k = 0; k < max_params; ++k)
       if (o.params[k] >= 0) {
-        a.param[k] = tensor(v.params[k], device_.real);
-        a.d_param[k] = tensor(v.params[k], device_.real);
+        a.param[k] = tensor(v.params[k], weights_beside(device_.real));
+        a.d_param[k] = tensor(v.params[k], weights_beside(device_.real));
       }
     a.out = tensor(v.out, device_.real);
     if (!o.op->loss) a.d_out = tensor(v.out, device_.real);
     a.saved = tensor({1, {i64(o.op->saved(v)) + 1}}, device_.real).data;
-    memory_.emplace_back(device_.kernels[std::size_t(n)]->workspace_bytes(v));
+    memory_.emplace_back(device_.kernels[std::size_t(n)]->workspace_bytes(v), device_.context->memory());
     a.workspace = memory_.back().data();
     return a;
   }
@@ -83,7 +95,7 @@ inline std::vector<operator_sample> warm_up(const graph_view& g, const device_bi
   std::vector<operator_sample> out;
   detail::operator_timer timer(g, device, s);
   for (int i = 0; i < g.size(); ++i) {
-    if (g.nodes[std::size_t(i)].op->placeholder) continue;
+    if (g.nodes[std::size_t(i)].op->placeholder || !device.kernels[std::size_t(i)]) continue;
     int smallest = i, largest = i;
     bool first = true;
     for (int j = 0; j < g.size(); ++j) {

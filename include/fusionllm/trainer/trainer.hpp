@@ -7,7 +7,7 @@
 //   t.predict({{"tokens", prompt, {1, 9}}}, {"logits", logits, {1, 9, 256}});
 //
 // Policies, in any order, each for a seat; a seat may hold a list from which configuration chooses:
-//   device       cpu, reference<float>, ... or devices<...>
+//   device       cpu, reference<float>, cuda, ... or devices<...>
 //   scheduler    op_fence, equal_number, ... or schedulers<...>
 //   compressor   ada_top_k<>, no_compression, ... or compressors<...>
 //   transport    asio_tcp, so far the only one: commands use it, a trainer as an object needs none
@@ -19,6 +19,10 @@
 #include "basic_trainer.hpp"
 
 namespace fusionllm::inline v0 {
+
+/// Those of an empty seat: with GPUs where the program has a .cu file (fusionllm_add_trainer's DEVICE).
+using default_devices = std::conditional_t<FUSIONLLM_WITH_CUDA != 0, devices<cpu, reference<float>, reference<double>, cuda, cuda_tf32>,
+                                           devices<cpu, reference<float>, reference<double>>>;
 
 namespace detail {
 /// What a list lacks for plain use is appended: "none" must be there for a lossless run.
@@ -39,7 +43,7 @@ class trainer_with : public basic_trainer {
 
  public:
   using model = Model;
-  using device_list = policy_for<device_seat, devices<cpu, reference<float>, reference<double>>, Policies...>;
+  using device_list = policy_for<device_seat, default_devices, Policies...>;
   using scheduler_list = policy_for<scheduler_seat, Schedulers, Policies...>;
   using compressor_list = typename detail::with_none<detail::compressors_of<policy_for<compressor_seat, Compressors, Policies...>>>::type;
 

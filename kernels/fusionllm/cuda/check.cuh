@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statuses of CUDA and cuBLASLt as exceptions: what was being done, what the library said, what to do.
+// Statuses of CUDA as exceptions: what was being done, what CUDA said, what to do.
 #pragma once
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
 #include <fusionllm/core/error.hpp>
@@ -36,16 +35,6 @@ inline void check(cudaError_t found, const char* doing) {
   if (found == cudaSuccess) return;
   fail(detail::machine_lacks(found) ? errc::resource : errc::internal, "CUDA could not ", doing, ": ",
        cudaGetErrorString(found), " (", cudaGetErrorName(found), "); ", detail::advice(found));
-}
-
-inline void check(cublasStatus_t found, const char* doing) {
-  if (found == CUBLAS_STATUS_SUCCESS) return;
-  const bool lacks = found == CUBLAS_STATUS_ALLOC_FAILED || found == CUBLAS_STATUS_NOT_INITIALIZED ||
-                     found == CUBLAS_STATUS_ARCH_MISMATCH;
-  fail(lacks ? errc::resource : errc::internal, "cuBLASLt could not ", doing, ": ", cublasLtGetStatusString(found),
-       " (", cublasLtGetStatusName(found), "); ",
-       lacks ? "check the driver and the GPU's free memory (nvidia-smi)"
-             : "CUBLASLT_LOG_LEVEL=2 in the environment makes it say more");
 }
 
 }  // namespace fusionllm::inline v0

@@ -3,38 +3,62 @@
 //
 //   template const fusionllm::device_side& fusionllm::device_tables<my_model, fusionllm::cuda>();
 //
-// Own operators get their GPU kernels by specializing `kernel<my_op, cuda>` before that line.
+// Own operators get their GPU kernels by specializing `kernel<my_op, cuda>` or `team_kernel<my_op, T, Launch>` before that
+// line: host_team_device.hpp says how.
 #pragma once
 
 #include <fusionllm/device/table.hpp>
 
 #include "chain.cuh"
 #include "linear.cuh"
+#include "operators.cuh"
+#include "packing.cuh"
 #include "top_k.cuh"
+#include "vectors.cuh"
 
 namespace fusionllm::inline v0 {
 
-template <class Op>
-constexpr const kernel_table* cuda::kernels() {
-  if constexpr (requires(context& c, const kernel_args& a) { kernel<Op, cuda>::forward(c, a); })
-    return &kernel_table_of<Op, cuda>;
+namespace detail {
+template <class Op, class Device>
+constexpr const kernel_table* gpu_kernels() {
+  if constexpr (requires(cuda::context& c, const kernel_args& a) { kernel<Op, Device>::forward(c, a); })
+    return &kernel_table_of<Op, Device>;
   else return nullptr;
 }
+}  // namespace detail
+
+template <class Op>
+constexpr const kernel_table* cuda::kernels() {
+  return detail::gpu_kernels<Op, cuda>();
+}
+template <class Op>
+constexpr const kernel_table* cuda_bf16::kernels() {
+  return detail::gpu_kernels<Op, cuda_bf16>();
+}
+
+namespace detail {
+
+inline int count_gpus() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();  // no driver is no error: there are 0 GPUs
+    count = 0;
+  }
+  return count;
+}
+inline std::unique_ptr<cuda_context> open_gpu(int ordinal, product_precision products) {
+  return std::make_unique<cuda::context>(ordinal, products);
+}
+
+}  // namespace detail
 
 template <class Model, class Device>
 const device_side& device_tables() {
-  static_assert(std::is_same_v<Device, cuda>, "this .cu file defines the tables of fusionllm::cuda");
-  static constexpr device_side side{
-      fingerprint(graph_of<Model>()), detail::device_table_of<Model, cuda>,
-      [] {
-        int count = 0;
-        if (cudaGetDeviceCount(&count) != cudaSuccess) {
-          cudaGetLastError();  // no driver is no error: there are 0 GPUs
-          count = 0;
-        }
-        return count;
-      },
-      [](int ordinal) -> std::unique_ptr<cuda_context> { return std::make_unique<cuda::context>(ordinal); }};
+  static_assert(std::is_same_v<typename Device::context, cuda::context>,
+                "this .cu file defines the tables of fusionllm::cuda or fusionllm::cuda_bf16");
+  static constexpr device_side side{fingerprint(graph_of<Model>()), detail::device_table_of<Model, Device>,
+                                    &detail::count_gpus, &detail::open_gpu,
+                                    &gpu_vectors<typename Device::real>};
   return side;
 }
 

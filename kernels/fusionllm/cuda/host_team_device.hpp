@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device for tests: host memory, and the bodies of the CUDA kernels run by teams of one. What it computes is what the
 // GPU's own kernels compute; where fl::cuda calls a library, it takes plain loops.
+//
+// How an operator gets its kernels. One header (softmax.hpp) has the bodies, and in `team_kernel<Op, T, Launch>` what
+// launches them; operators.hpp includes it. From there both devices find it: fl::cuda through gpu_launch (operators.cuh,
+// which device.cuh includes), this one through host_launch. An operator that a library computes on the GPU is instead
+//
+//   template <> struct kernel<convolution_op, cuda> { static void forward(cuda::context&, const kernel_args&); ... };
+//
+// in a .cuh that device.cuh includes where the build has that library; handles and plans are a part of the context
+// (context.cuh). A user's own operator does one of the two before the line that asks for the table. An operator with
+// neither has a null entry in the table, and a plan that wants it on a GPU is refused by name.
 #pragma once
 
 #include <fusionllm/device/reference.hpp>
 
 #include "chain.hpp"
-#include "column_sum.hpp"
+#include "linear.hpp"
+#include "operators.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -15,7 +26,9 @@ struct host_team_device {
   static constexpr std::string_view name = "host_team";
   static constexpr bool host = true;
   static constexpr u32 teams = 3;
-  struct context : device_context {};
+  struct context : device_context {
+    explicit context(int = 1) {}
+  };
   template <class Op>
   static constexpr const kernel_table* kernels();
 };
@@ -35,23 +48,18 @@ struct chain_kernel<host_team_device, Links...> {
   }
 };
 
-template <>
-struct kernel<linear_op, host_team_device> : plain_kernel<linear_op, float> {
-  static void backward_weight(device_context& c, const kernel_args& a) {
-    kernel_args weight = a;
-    weight.d_param[1] = {};
-    plain_kernel<linear_op, float>::backward_weight(c, weight);
-    float shared[1];
-    for (u32 i = 0; a.d_param[1] && i < host_team_device::teams; ++i)
-      column_sum(host_team{i, host_team_device::teams}, a.d_out.as<const float>(), a.d_out.dims.rows(),
-                 a.d_out.dims.last(), a.d_param[1].as<float>(), shared);
-  }
-};
+template <class Op>
+  requires(!Op::elementwise && has_team_kernel<Op, float, host_launch>)
+struct kernel<Op, host_team_device> : team_kernel<Op, float, host_launch> {};
+
+/// Operators that only libraries compute on the GPU.
+template <class Op>
+  requires(!Op::elementwise && !has_team_kernel<Op, float, host_launch> && has_plain_kernel<Op, float>)
+struct kernel<Op, host_team_device> : plain_kernel<Op, float> {};
 
 template <class Op>
 constexpr const kernel_table* host_team_device::kernels() {
-  if constexpr (Op::elementwise || std::is_same_v<Op, linear_op>) return &kernel_table_of<Op, host_team_device>;
-  else return nullptr;
+  return &kernel_table_of<Op, host_team_device>;
 }
 
 }  // namespace fusionllm::inline v0

@@ -71,10 +71,10 @@ TEST_CASE("sgd with momentum and decay is the usual formula, with the scaled gra
   o.adamw.weight_decay = 0.01;
   std::vector<double> w{1, -2}, g{3, 4}, m{0.5, 0};
   const auto& f = fl::vector_functions_of<device>;
-  f.sgd(c, w.data(), g.data(), m.data(), 2, true, fl::scalars_at(o, 0, 0.5));
+  f.sgd(c, std::vector<fl::parameter_update>{{w.data(), g.data(), m.data(), nullptr, 2, true}}, fl::scalars_at(o, 0, 0.5));
   CHECK(m[0] == Approx(0.9 * 0.5 + 1.5 + 0.01 * 1));
   CHECK(w[0] == Approx(1 - 0.1 * (0.45 + 1.5 + 0.01)));
   CHECK(m[1] == Approx(2 - 0.02));
-  f.sgd(c, w.data(), g.data(), m.data(), 2, false, fl::scalars_at(o, 1, 1));
+  f.sgd(c, std::vector<fl::parameter_update>{{w.data(), g.data(), m.data(), nullptr, 2, false}}, fl::scalars_at(o, 1, 1));
   CHECK(m[1] == Approx(0.9 * 1.98 + 4));
 }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# fusionllm_choose_cuda_architectures()
+#   Sets CMAKE_CUDA_ARCHITECTURES where the user has not: machine code for the cards that people train on, and PTX, which
+#   drivers compile for the others. What this nvcc cannot build, of the default or of the user's, is named. To be called
+#   before the language is enabled.
+set(FUSIONLLM_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90 120)  # without -real: PTX too
+set(FUSIONLLM_CUDA_CARDS_75 "RTX 20, T4: no bf16")
+set(FUSIONLLM_CUDA_CARDS_80 "A100")
+set(FUSIONLLM_CUDA_CARDS_86 "RTX 30")
+set(FUSIONLLM_CUDA_CARDS_89 "RTX 40, L4")
+set(FUSIONLLM_CUDA_CARDS_90 "H100, H200")
+set(FUSIONLLM_CUDA_CARDS_120 "RTX 50")
+
+# Splits `wanted` into what the list `built` (numbers) has and, with the cards' names, what it lacks.
+function(fusionllm_split_architectures wanted built out_kept out_lacking)
+  set(kept "")
+  set(lacking "")
+  foreach(architecture IN LISTS wanted)
+    string(REGEX MATCH "^[0-9]+" number "${architecture}")
+    if(NOT number OR NOT built OR number IN_LIST built)
+      list(APPEND kept ${architecture})
+    elseif(DEFINED FUSIONLLM_CUDA_CARDS_${number})
+      list(APPEND lacking "sm_${number} (${FUSIONLLM_CUDA_CARDS_${number}})")
+    else()
+      list(APPEND lacking sm_${number})
+    endif()
+  endforeach()
+  set(${out_kept} "${kept}" PARENT_SCOPE)
+  set(${out_lacking} "${lacking}" PARENT_SCOPE)
+endfunction()
+
+macro(fusionllm_choose_cuda_architectures)
+  set(fusionllm_nvcc_builds "")
+  set(fusionllm_asked ${CMAKE_CUDA_COMPILER})
+  if(NOT fusionllm_asked)
+    set(fusionllm_asked $ENV{CUDACXX})
+  endif()
+  if(fusionllm_asked)
+    execute_process(COMMAND ${fusionllm_asked} --list-gpu-arch OUTPUT_VARIABLE fusionllm_listed ERROR_QUIET)
+    string(REGEX MATCHALL "compute_[0-9]+" fusionllm_nvcc_builds "${fusionllm_listed}")
+    list(TRANSFORM fusionllm_nvcc_builds REPLACE "compute_" "")
+  endif()
+  if(NOT CMAKE_CUDA_ARCHITECTURES AND DEFINED ENV{CUDAARCHS})
+    set(CMAKE_CUDA_ARCHITECTURES $ENV{CUDAARCHS})  # as CMake does
+  endif()
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    fusionllm_split_architectures("${FUSIONLLM_CUDA_ARCHITECTURES}" "${fusionllm_nvcc_builds}" CMAKE_CUDA_ARCHITECTURES
+                                  fusionllm_lacking)
+    if(fusionllm_lacking)
+      list(JOIN fusionllm_lacking ", " fusionllm_lacking)
+      message(STATUS "fusionllm: this nvcc does not build for ${fusionllm_lacking}")
+    endif()
+  else()
+    fusionllm_split_architectures("${CMAKE_CUDA_ARCHITECTURES}" "${fusionllm_nvcc_builds}" fusionllm_kept fusionllm_lacking)
+    if(fusionllm_lacking)
+      list(JOIN fusionllm_lacking ", " fusionllm_lacking)
+      list(JOIN fusionllm_nvcc_builds " " fusionllm_nvcc_builds)
+      message(FATAL_ERROR "fusionllm: CMAKE_CUDA_ARCHITECTURES names ${fusionllm_lacking}, which this nvcc does not build "
+                          "for; it builds for ${fusionllm_nvcc_builds}. Leave these out, or use another CUDA toolkit.")
+    endif()
+  endif()
+endmacro()
