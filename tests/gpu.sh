@@ -21,7 +21,10 @@ find_headers || { echo "gpu: without xxhash.h and cereal: pipelines and checkpoi
 began=$(date +%s)
 for file in "$source_dir"/tests/cuda/*.cu; do device "$file"; done
 for file in "$source_dir"/tests/cuda/gpu_*test.cpp "$source_dir"/tests/gpu/main.cpp; do host "$file"; done
-if [ -n "$with_runs" ]; then for file in "$source_dir"/tests/gpu/*_test.cpp; do host "$file"; done; fi
+if [ -n "$with_runs" ]; then
+  device "$source_dir/tests/gpu/device_case.cu"
+  host "$source_dir/tests/gpu/runs_test.cpp"
+fi
 finish_builds || { echo "gpu: failed to build, after $(($(date +%s) - began)) s"; exit 1; }
 link "$build/gpu_tests" || exit 1
 echo "gpu: built in $(($(date +%s) - began)) s"
