@@ -5,14 +5,9 @@
 
 #include <tuple>
 
-#include "tensor.hpp"
+#include "operator_object.hpp"
 
 namespace fusionllm::inline v0 {
-
-/// Everything that can stand right of `|`: a function object from a tensor to a tensor.
-struct operator_object_base {};
-template <class F>
-concept operator_object = std::derived_from<F, operator_object_base>;
 
 template <class... F>
 struct sequence : operator_object_base {

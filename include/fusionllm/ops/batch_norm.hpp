@@ -24,15 +24,10 @@ struct batch_norm_op : operator_base {
 struct batch_and_fixed_channels;
 
 /// (batch, channels, ...) -> the same.
-struct batch_norm_object : operator_object_base {
-  std::string_view scope = "bn";
+struct batch_norm_object : named_object<batch_norm_object> {
   double epsilon = 1e-5;
   double momentum = 0.1;  ///< of a micro-batch's statistics in the running ones
-  constexpr batch_norm_object named(std::string_view n) const {
-    auto c = *this;
-    c.scope = n;
-    return c;
-  }
+  constexpr batch_norm_object() : named_object("bn") {}
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
     if constexpr (!fits<S>())

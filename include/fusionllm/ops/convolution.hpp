@@ -21,26 +21,17 @@ struct convolution_op : operator_base {
 
 /// (batch, channels, height, width) -> (batch, Out, ...).
 template <i64 Out, window W, i64 Groups>
-struct convolution_object : operator_object_base {
+struct convolution_object : named_object<convolution_object<Out, W, Groups>> {
   static_assert(Groups >= 1 && Out >= 1 && Out % Groups == 0, "the groups of a convolution divide its outputs");
-  std::string_view scope = "conv";
   initializer init = fan_in;
   bool has_bias = true;
 
-  constexpr convolution_object named(std::string_view n) const {
-    auto c = *this;
-    c.scope = n;
-    return c;
-  }
+  constexpr convolution_object() : named_object<convolution_object>("conv") {}
   constexpr convolution_object initialized(initializer i) const {
-    auto c = *this;
-    c.init = i;
-    return c;
+    return this->changed([i](convolution_object& c) { c.init = i; });
   }
   constexpr convolution_object without_bias() const {
-    auto c = *this;
-    c.has_bias = false;
-    return c;
+    return this->changed([](convolution_object& c) { c.has_bias = false; });
   }
 
   template <class S, class G>
@@ -52,7 +43,7 @@ struct convolution_object : operator_object_base {
     else if constexpr (!detail::window_fits<S, W>())
       return shape_mismatch<convolution_op, S, image_of_at_least<detail::check_window<W>::extent - 2 * W.padding>>{};
     else {
-      const auto before = x.g->enter(scope);
+      const auto before = x.g->enter(this->scope);
       const int weight =
           x.g->add_parameter("weight", extents_of<shape<Out, S::dims[1] / Groups, W.kernel, W.kernel>>(), init, true);
       const int bias = has_bias ? x.g->add_parameter("bias", extents_of<shape<Out>>(), zeros, false) : -1;

@@ -40,13 +40,8 @@ struct positions_op : operator_base {
 
 /// Adds row t of a learned table `weight` (MaxTime, features) to x (batch, time, features) at time t.
 template <i64 MaxTime>
-struct positions_object : operator_object_base {
-  std::string_view scope = "wpe";
-  constexpr positions_object named(std::string_view n) const {
-    auto c = *this;
-    c.scope = n;
-    return c;
-  }
+struct positions_object : named_object<positions_object<MaxTime>> {
+  constexpr positions_object() : named_object<positions_object>("wpe") {}
   template <class S, class G>
   constexpr auto operator()(tensor<real, S, G> x) const {
     if constexpr (S::rank != 3)
@@ -54,7 +49,7 @@ struct positions_object : operator_object_base {
     else if constexpr (S::last < 0)
       return shape_mismatch<positions_op, S, fixed_last_extent>{};
     else {
-      const auto before = x.g->enter(scope);
+      const auto before = x.g->enter(this->scope);
       const int w = x.g->add_parameter("weight", extents_of<shape<MaxTime, S::last>>(), normal(0.02), true);
       auto y = record<positions_op, real, S>(x.g, from(x.id), {w, -1}, {{MaxTime, 0, 0}, 0});
       x.g->leave(before);

@@ -27,12 +27,6 @@ struct gelu_op : operator_base {
   }
 };
 
-struct gelu_object : operator_object_base {
-  template <class S, class G>
-  constexpr auto operator()(tensor<real, S, G> x) const {
-    return record<gelu_op, real, S>(x.g, from(x.id));
-  }
-};
-inline constexpr gelu_object gelu{};
+inline constexpr same_shape_object<gelu_op> gelu{};
 
 }  // namespace fusionllm::inline v0

@@ -17,25 +17,16 @@ struct linear_op : operator_base {
 
 /// (..., in) -> (..., Out); parameters `weight` (Out, in) and `bias` (Out).
 template <i64 Out>
-struct linear_object : operator_object_base {
-  std::string_view scope = "linear";
+struct linear_object : named_object<linear_object<Out>> {
   initializer init = fan_in;
   bool has_bias = true;
 
-  constexpr linear_object named(std::string_view n) const {
-    auto c = *this;
-    c.scope = n;
-    return c;
-  }
+  constexpr linear_object() : named_object<linear_object>("linear") {}
   constexpr linear_object initialized(initializer i) const {
-    auto c = *this;
-    c.init = i;
-    return c;
+    return this->changed([i](linear_object& c) { c.init = i; });
   }
   constexpr linear_object without_bias() const {
-    auto c = *this;
-    c.has_bias = false;
-    return c;
+    return this->changed([](linear_object& c) { c.has_bias = false; });
   }
 
   template <class S, class G>
@@ -43,7 +34,7 @@ struct linear_object : operator_object_base {
     if constexpr (S::last < 0)
       return shape_mismatch<linear_op, S, fixed_last_extent>{};
     else {
-      const auto before = x.g->enter(scope);
+      const auto before = x.g->enter(this->scope);
       const int weight = x.g->add_parameter("weight", extents_of<shape<Out, S::last>>(), init, true);
       const int bias = has_bias ? x.g->add_parameter("bias", extents_of<shape<Out>>(), zeros, false) : -1;
       auto y = record<linear_op, real, with_last<S, Out>>(x.g, from(x.id), {weight, bias});

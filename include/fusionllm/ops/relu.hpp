@@ -17,12 +17,6 @@ struct relu_op : operator_base {
   }
 };
 
-struct relu_object : operator_object_base {
-  template <class S, class G>
-  constexpr auto operator()(tensor<real, S, G> x) const {
-    return record<relu_op, real, S>(x.g, from(x.id));
-  }
-};
-inline constexpr relu_object relu{};
+inline constexpr same_shape_object<relu_op> relu{};
 
 }  // namespace fusionllm::inline v0

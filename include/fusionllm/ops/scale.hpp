@@ -17,16 +17,8 @@ struct scale_op : operator_base {
   }
 };
 
-struct scale_object : operator_object_base {
-  double factor;
-  constexpr explicit scale_object(double f) : factor(f) {}
-  template <class S, class G>
-  constexpr auto operator()(tensor<real, S, G> x) const {
-    return record<scale_op, real, S>(x.g, from(x.id), {-1, -1}, {{}, factor});
-  }
-};
 /// x * factor.
-constexpr scale_object scale(double factor) { return scale_object(factor); }
+constexpr auto scale(double factor) { return same_shape_object<scale_op>({{}, factor}); }
 template <class S, class G>
 constexpr auto operator*(tensor<real, S, G> x, double factor) {
   return scale(factor)(x);

@@ -22,12 +22,6 @@ struct silu_op : operator_base {
   }
 };
 
-struct silu_object : operator_object_base {
-  template <class S, class G>
-  constexpr auto operator()(tensor<real, S, G> x) const {
-    return record<silu_op, real, S>(x.g, from(x.id));
-  }
-};
-inline constexpr silu_object silu{};
+inline constexpr same_shape_object<silu_op> silu{};
 
 }  // namespace fusionllm::inline v0

@@ -16,12 +16,6 @@ struct softmax_op : operator_base {
 };
 
 /// (..., classes) -> the same; every row of the last dimension sums to 1.
-struct softmax_object : operator_object_base {
-  template <class S, class G>
-  constexpr auto operator()(tensor<real, S, G> x) const {
-    return record<softmax_op, real, S>(x.g, from(x.id));
-  }
-};
-inline constexpr softmax_object softmax{};
+inline constexpr same_shape_object<softmax_op> softmax{};
 
 }  // namespace fusionllm::inline v0
