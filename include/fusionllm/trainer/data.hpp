@@ -24,7 +24,7 @@ class data_source {
 
   /// Held-out batches, each of `batch()` rows; 0: none.
   virtual i64 validation_batches() const { return 0; }
-  /// Those of its rows that count: the last batch may repeat samples in the others.
+  /// Those of its rows that count, 1 or more: the last batch may repeat samples in the others.
   virtual i64 validation_rows(i64 index) const { return (void)index, batch(); }
   /// As `fill`, from the held-out part; index < validation_batches().
   virtual void fill_validation(i64 index, i64 row_begin, i64 row_end, std::span<const output_span> inputs) const {

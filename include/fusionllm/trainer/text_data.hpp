@@ -47,9 +47,10 @@ class next_token_data final : public data_source {
   i64 validation_tokens() const { return file_.count() - train_; }
   /// Held-out samples, which do not overlap but for the token that is the last target of one and the first of the next.
   i64 validation_samples() const { return validation_tokens() > 0 ? (validation_tokens() - 1) / options_.time : 0; }
-  /// Whole batches of them; one batch that repeats samples where there are fewer than its rows.
-  i64 validation_batches() const override {
-    return validation_samples() == 0 ? 0 : (std::max)(i64(1), validation_samples() / options_.rows);
+  /// The last batch holds what is left; its other rows begin again.
+  i64 validation_batches() const override { return (validation_samples() + options_.rows - 1) / options_.rows; }
+  i64 validation_rows(i64 index) const override {
+    return (std::min)(options_.rows, validation_samples() - index * options_.rows);
   }
 
   void fill(u64 step, i64 begin, i64 end, std::span<const output_span> inputs) const override {

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <set>
 
 #include "catch.hpp"
@@ -152,6 +153,22 @@ TEST_CASE("the held-out tenth is never trained on, and read in order") {
   const auto r = fill(d, 0, 0, 2, 4, true);
   CHECK(std::string(r.tokens.begin(), r.tokens.end()) == "01234567");
   CHECK(std::string(r.targets.begin(), r.targets.end()) == "12345678");
+}
+
+TEST_CASE("the last held-out batch says how many of its rows are no repetition") {
+  temporary_folder folder;
+  const auto path = folder.write("text.txt", letters(210));  // 21 held out: five samples of 4
+  for (const auto& [rows, batches, last] : {std::array<fl::i64, 3>{1, 5, 1}, {2, 3, 1}, {4, 2, 1}, {5, 1, 5}, {8, 1, 5}}) {
+    const auto d = open_text(path, 4, rows);
+    REQUIRE(d.validation_batches() == batches);
+    fl::i64 sum = 0;
+    for (fl::i64 b = 0; b < batches; ++b) sum += d.validation_rows(b);
+    CHECK(sum == 5);
+    CHECK(d.validation_rows(batches - 1) == last);
+    const auto r = fill(d, fl::u64(batches - 1), 0, rows, 4, true);
+    CHECK(r.tokens[std::size_t(4 * (last - 1))] == 'a' + (189 + 16) % 26);
+    if (last < rows) CHECK(r.tokens[std::size_t(4 * last)] == 'a' + 189 % 26);  // begins again
+  }
 }
 
 TEST_CASE("a model's inputs that text does not have are named") {

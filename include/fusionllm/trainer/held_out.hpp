@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loss on held-out data. Each row counts once: of a batch that repeats others to be full, only the rows before.
+#pragma once
+
+#include "basic_trainer.hpp"
+#include "data_buffers.hpp"
+
+namespace fusionllm::inline v0 {
+
+struct held_out_loss {
+  double loss = 0;  ///< the mean over rows
+  i64 rows = 0;     ///< 0: nothing is held out, or none was asked for
+};
+
+/// Of the first `most` held-out batches of `data`. `buffers` hold a batch of it. Errors: model; those of the source.
+inline held_out_loss evaluate_held_out(basic_trainer& t, const data_source& data, data_buffers& buffers, i64 most) {
+  held_out_loss r;
+  double sum = 0;
+  for (i64 b = 0; b < (std::min)(most, data.validation_batches()); ++b) {
+    const i64 rows = data.validation_rows(b);
+    buffers.fill_validation(data, b, 0, rows);
+    sum += double(rows) * t.evaluate(buffers.batch(rows));
+    r.rows += rows;
+  }
+  if (r.rows > 0) r.loss = sum / double(r.rows);
+  return r;
+}
+
+}  // namespace fusionllm::inline v0
