@@ -38,10 +38,8 @@ constexpr double reciprocal_root(double n) {
   return 1 / root;
 }
 template <gpt_config C>
-constexpr layer_norm_object gpt_norm(std::string_view name) {
-  layer_norm_object n = layer_norm.named(name);
-  n.epsilon = C.epsilon;
-  return n;
+constexpr auto gpt_norm(std::string_view name) {
+  return layer_norm.named(name).with_epsilon(C.epsilon);
 }
 template <gpt_config C>
 constexpr auto gpt_dropped(auto f) {
