@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # cuda_teams: the kernels' bodies on the host; needs no CUDA. cuda_seam: a .cu file and its host program are one
-# program. cuda_gpu: the same program's tests on a GPU. What the machine lacks is reported as skipped, by name.
+# program, for all architectures. cuda_gpu: the same program's tests on a GPU. cuda_runs: what only tests/gpu.sh and
+# bench/gpu.sh run compiles and links, for one architecture; so does examples/cuda. What the machine lacks is reported as
+# skipped, by name.
 set(cuda_dir ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB cuda_host_tests CONFIGURE_DEPENDS ${cuda_dir}/*_test.cpp)
 file(GLOB cuda_gpu_tests CONFIGURE_DEPENDS ${cuda_dir}/gpu_*test.cpp)
@@ -15,9 +17,35 @@ if(FUSIONLLM_HAVE_CUDA)
   fusionllm_set_test(cuda_seam)
   add_test(NAME cuda_gpu COMMAND cuda_seam [gpu])
   fusionllm_set_test(cuda_gpu RUN_SERIAL TRUE)
+
+  set(gpu_dir ${PROJECT_SOURCE_DIR}/tests/gpu)
+  fusionllm_add_trainer(cuda_runs SOURCES ${gpu_dir}/runs_test.cpp DEVICE ${gpu_dir}/device_case.cu)
+  target_include_directories(cuda_runs PRIVATE ${cuda_dir})
+  target_link_libraries(cuda_runs PRIVATE test_base test_main)
+  add_test(NAME cuda_runs COMMAND cuda_runs)
+  fusionllm_set_test(cuda_runs RUN_SERIAL TRUE)
+
+  set(example_dir ${PROJECT_SOURCE_DIR}/examples/cuda)
+  fusionllm_add_trainer(gpu_trainer SOURCES ${example_dir}/main.cpp DEVICE ${example_dir}/model.cu LINKED)
+  target_link_libraries(gpu_trainer PRIVATE fusionllm_dev)
+  add_test(NAME cuda_example COMMAND gpu_trainer graph)
+  fusionllm_set_test(cuda_example)
+  foreach(target IN ITEMS cuda_runs gpu_trainer)  # compiled as quickly as can be: what they show is that they compile and link
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 80-real)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0 -g0> $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-O0>)
+  endforeach()
 else()
-  foreach(test IN ITEMS cuda_seam cuda_gpu)
+  foreach(test IN ITEMS cuda_seam cuda_gpu cuda_runs cuda_example)
     add_test(NAME ${test} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${FUSIONLLM_CUDA_REASON}")
     fusionllm_set_test(${test} SKIP_REGULAR_EXPRESSION "^SKIPPED")
   endforeach()
 endif()
+
+# Without a GPU both scripts say so; with one they are run by hand.
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda_scripts.sh CONTENT "nvidia-smi -L >/dev/null 2>&1 && exit 77
+sh tests/gpu.sh | grep -q '^SKIPPED: no ' && sh bench/gpu.sh | grep -q '^SKIPPED: no '
+" @ONLY)
+add_test(NAME cuda_scripts COMMAND sh ${CMAKE_CURRENT_BINARY_DIR}/cuda_scripts.sh WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+fusionllm_set_test(cuda_scripts)
+add_test(NAME cuda_architectures COMMAND ${CMAKE_COMMAND} -P ${cuda_dir}/architectures_test.cmake)
+fusionllm_set_test(cuda_architectures)

@@ -95,7 +95,10 @@ class codec_of final : public codec {
   std::optional<top_k_shape> shape_of(dtype type, const matrix_extent& e) const override {
     if (as_bytes(type))
       return top_k_shape{value_coding::bytes, position_coding::dense, true, e.columns, e.elements(), e.elements() * i64(size_of(type))};
-    if constexpr (requires { compressor_.shape(e); }) return compressor_.shape(e);
+    if constexpr (requires {
+                    { compressor_.shape(e) } -> std::same_as<top_k_shape>;
+                  })
+      return compressor_.shape(e);
     return {};
   }
 

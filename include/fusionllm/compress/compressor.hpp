@@ -18,7 +18,8 @@
 //
 // `made` and `seen` come as masks of all entries; a compressor that leaves some out says the same in both. Optional:
 // `static C from(const codec_options&)`, `kept(extent)` (entries of the mask), `set_ratio(double)`, and the constants
-// `adaptive` (the ratio is chosen a link) and `lossless`.
+// `adaptive` (the ratio is chosen a link) and `lossless`; and `top_k_shape shape(extent)` where bodies are made as those of
+// top_k.hpp are, which devices with memory of their own then make themselves.
 #pragma once
 
 #include <concepts>

@@ -48,7 +48,7 @@ class device_codec {
       const u32* kept = select(static_cast<const float*>(values), inside, *shape);
       values = pick(values, 4, kept, shape->count);
       pack_positions(kept, n, *shape);
-      if (made != nullptr) keep(made, forward, inside, *shape);
+      if (made != nullptr) keep(made, forward, *shape);
     } else if (made != nullptr) {
       forward != nullptr && !forward->outline.all ? copy_mask(*forward, *made) : made->keep_all(x.rows, x.columns);
     }
@@ -152,11 +152,10 @@ class device_codec {
     }
     memory_.download(frame_.data() + at, values, u64(bytes));
   }
-  void keep(device_mask* made, const device_mask* forward, const matrix_extent& inside, const top_k_shape& s) {
+  void keep(device_mask* made, const device_mask* forward, const top_k_shape& s) {
     const bool within = forward != nullptr && !forward->outline.all;
     const i64 per_row = s.by_row ? s.k : 0;
     made->outline = {x_.rows, x_.columns, false, within && forward->outline.per_row == 0 ? 0 : per_row, {}};
-    (void)inside;
     made->count = s.count;
     made->positions.grow(memory_, u64(s.count) * sizeof(u32));
     memory_.copy(made->positions.data(), kept_.data(), u64(s.count) * sizeof(u32));
