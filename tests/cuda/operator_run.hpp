@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include <fusionllm/core/half.hpp>
 #include <fusionllm/device/kernel.hpp>
 
 #include "catch.hpp"
@@ -23,6 +24,7 @@ struct operator_case {
   fl::sizes sizes;
   fl::pass mode = fl::pass::training;
   bool over_input = false;  ///< forward writes over in[0] if the operator may; a loss's cotangent over the logits
+  bool rounded = false;     ///< activations are numbers that bf16 has
 };
 
 /// Everything that the operator's functions write.
@@ -31,33 +33,61 @@ struct operator_results {
   std::vector<std::vector<double>> d_in, d_param;
 };
 
-/// Host memory in which numbers of type T lie between guards.
+/// Host memory in which numbers lie between guards: activations of type T, and parameters, which are never narrower than
+/// float.
 template <class T>
 class guarded_memory {
  public:
   static constexpr std::size_t guard = 16;
+  static constexpr bool narrow = sizeof(T) < sizeof(float);
+  static constexpr fl::dtype type = narrow ? fl::dtype::bf16 : fl::dtype_of<T>;
+  using wide = std::conditional_t<narrow, float, T>;
 
-  void* put(const std::vector<double>& x) {
-    std::vector<T>& room = kept_.emplace_back(x.size() + 2 * guard, T(-77));
-    for (std::size_t i = 0; i < x.size(); ++i) room[guard + i] = T(x[i]);
-    return room.data() + guard;
-  }
+  void* put(const std::vector<double>& x) { return put_in(kept_, x); }
+  void* put_parameter(const std::vector<double>& x) { return put_in(parameters_, x); }
   void* put_integers(const std::vector<std::int32_t>& x) { return integers_.emplace_back(x).data(); }
   void* room(fl::u64 bytes) {
-    return put(std::vector<double>((bytes + sizeof(T) - 1) / sizeof(T), std::numeric_limits<double>::quiet_NaN()));
+    return put_parameter(
+        std::vector<double>((bytes + sizeof(wide) - 1) / sizeof(wide), std::numeric_limits<double>::quiet_NaN()));
   }
-  std::vector<double> get(const void* p, std::size_t n) const {
-    return {static_cast<const T*>(p), static_cast<const T*>(p) + n};
+  std::vector<double> get(const void* p, std::size_t n) const { return read<T>(p, n); }
+  std::vector<double> get_parameter(const void* p, std::size_t n) const { return read<wide>(p, n); }
+  bool intact() const { return all_intact(kept_) && all_intact(parameters_); }
+
+ private:
+  template <class E>
+  static E made(double x) {
+    if constexpr (sizeof(E) < sizeof(float)) return E(float(x));
+    else return E(x);
   }
-  bool intact() const {
-    for (const auto& room : kept_)
+  template <class E>
+  static std::vector<double> read(const void* p, std::size_t n) {
+    std::vector<double> x(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      if constexpr (sizeof(E) < sizeof(float)) x[i] = double(float(static_cast<const E*>(p)[i]));
+      else x[i] = double(static_cast<const E*>(p)[i]);
+    }
+    return x;
+  }
+  template <class E>
+  static void* put_in(std::deque<std::vector<E>>& where, const std::vector<double>& x) {
+    std::vector<E>& room = where.emplace_back(x.size() + 2 * guard, made<E>(-77));
+    for (std::size_t i = 0; i < x.size(); ++i) room[guard + i] = made<E>(x[i]);
+    return room.data() + guard;
+  }
+  template <class E>
+  static bool all_intact(const std::deque<std::vector<E>>& where) {
+    for (const auto& room : where)
       for (std::size_t i = 0; i < guard; ++i)
-        if (room[i] != T(-77) || room[room.size() - 1 - i] != T(-77)) return false;
+        for (const E& e : {room[i], room[room.size() - 1 - i]}) {
+          const E whole = made<E>(-77);
+          if (std::memcmp(&e, &whole, sizeof(E)) != 0) return false;
+        }
     return true;
   }
 
- private:
   std::deque<std::vector<T>> kept_;
+  std::deque<std::vector<wide>> parameters_;
   std::deque<std::vector<std::int32_t>> integers_;
 };
 
@@ -85,15 +115,16 @@ class operator_run {
     for (std::size_t i = 0; i < inputs(); ++i) a.in[i] = i == integers() ? places() : tensor(view_.in[i], fl::u32(i));
     for (std::size_t i = 0; i < params(); ++i) a.param[i] = parameter(i);
     const bool over = c_.over_input && n_.op->in_place;
-    a.out = over ? fl::tensor_ref{a.in[0].data, view_.out} : tensor(view_.out, 20);
+    a.out = over ? fl::tensor_ref{a.in[0].data, view_.out, a.in[0].type} : tensor(view_.out, 20);
+    if (n_.op->loss) a.out = wide_tensor(view_.out, 20);
     if (c_.mode == fl::pass::training) a.saved = memory_.room(n_.op->saved(view_) * sizeof(double));
     workspace_ = table.workspace_bytes(view_);
     a.workspace = memory_.room(workspace_);
     const std::vector<double> first = read(a.in[0]);
     table.forward(context, a);
-    r.out = read(a.out);
+    r.out = n_.op->loss ? read_wide(a.out) : read(a.out);
     if (c_.mode == fl::pass::inference) return r;
-    if (over) a.in[0] = {memory_.put(first), view_.in[0]};
+    if (over) a.in[0] = {memory_.put(first), view_.in[0], a.in[0].type};
     if (table.backward_input) cotangents(table, context, a, r);
     if (table.backward_weight) gradients(table, context, a, r);
     return r;
@@ -104,13 +135,31 @@ class operator_run {
   std::size_t params() const { return std::size_t(n_.param_count()); }
   std::size_t integers() const { return std::size_t(n_.op->places); }  // ~0: none
   fl::tensor_ref tensor(const fl::extents& dims, fl::u32 stream) {
-    return {memory_.put(drawn_numbers(std::size_t(dims.count()), stream)), dims};
+    std::vector<double> x = drawn_numbers(std::size_t(dims.count()), stream);
+    if (c_.rounded)
+      for (double& v : x) v = double(float(fl::bfloat16(float(v))));
+    fl::tensor_ref t{memory_.put(x), dims};
+    if constexpr (requires { Memory::type; }) t.type = Memory::type;
+    return t;
+  }
+  // Losses, parameters and their gradients: never narrower than float.
+  fl::tensor_ref wide_tensor(const fl::extents& dims, fl::u32 stream) {
+    return {put_wide(drawn_numbers(std::size_t(dims.count()), stream)), dims};
+  }
+  void* put_wide(const std::vector<double>& x) {
+    if constexpr (requires { memory_.put_parameter(x); }) return memory_.put_parameter(x);
+    else return memory_.put(x);
+  }
+  std::vector<double> read_wide(const fl::tensor_ref& t) const {
+    if constexpr (requires { memory_.get_parameter(t.data, 0); })
+      return memory_.get_parameter(t.data, std::size_t(t.count()));
+    else return read(t);
   }
   fl::tensor_ref parameter(std::size_t i) {
     std::vector<double> x = drawn_numbers(std::size_t(view_.params[i].count()), fl::u32(10 + i));
     if (i == 3)
       for (double& v : x) v = 0.5 + std::abs(v);  // a running variance
-    return {memory_.put(x), view_.params[i]};
+    return {put_wide(x), view_.params[i]};
   }
   // Few distinct tokens, so that several meet at one place; some labels do not count.
   fl::tensor_ref places() {
@@ -147,10 +196,10 @@ class operator_run {
     fl::kernel_args b = a;
     b.out = {};
     b.d_out = tensor(view_.out, 30);
-    for (std::size_t i = 0; i < params(); ++i) b.d_param[i] = tensor(view_.params[i], fl::u32(60 + i));
+    for (std::size_t i = 0; i < params(); ++i) b.d_param[i] = wide_tensor(view_.params[i], fl::u32(60 + i));
     b.workspace = memory_.room(workspace_);
     table.backward_weight(context, b);
-    for (std::size_t i = 0; i < params(); ++i) r.d_param.push_back(read(b.d_param[i]));
+    for (std::size_t i = 0; i < params(); ++i) r.d_param.push_back(read_wide(b.d_param[i]));
   }
 
   const operator_case& c_;

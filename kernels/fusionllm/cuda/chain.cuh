@@ -18,9 +18,13 @@ __global__ void __launch_bounds__(block_size) chain_backward(const __grid_consta
   Body::backward(block_team(), a);
 }
 
-template <class... Links>
-struct chain_kernel<cuda, Links...> {
-  using body = chain_body<cuda::real, Links...>;
+/// fl::cuda, for every type of activations.
+template <class Device>
+concept gpu_device = std::is_same_v<typename Device::context, cuda::context>;
+
+template <gpu_device Device, class... Links>
+struct chain_kernel<Device, Links...> {
+  using body = chain_body<typename Device::real, Links...>;
   static constexpr bool adds_partial = true;
 
   static void forward(cuda::context& c, const kernel_args& a) {
@@ -40,12 +44,14 @@ struct chain_kernel<cuda, Links...> {
 };
 
 /// An operator without a kernel here has none of the functions: its table entry is null.
-template <class Op>
-struct kernel<Op, cuda> {};
+template <class Op, gpu_device Device>
+struct kernel<Op, Device> {};
 
-template <class Op>
+template <class Op, gpu_device Device>
   requires Op::elementwise
-struct kernel<Op, cuda>
-    : chain_kernel<cuda, chain_link_of<cuda::real, &detail::scalar_of<Op, cuda::real>, true, Op::random>> {};
+struct kernel<Op, Device>
+    : chain_kernel<Device, chain_link_of<scalar_real<typename Device::real>,
+                                         &detail::scalar_of<Op, scalar_real<typename Device::real>>, true,
+                                         Op::random>> {};
 
 }  // namespace fusionllm::inline v0

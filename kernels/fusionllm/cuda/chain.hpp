@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of a fused element-wise chain: each member takes four neighbours at a time through all links in registers.
-// Four, because a block of Philox holds the random words of four elements. Bits are those of the operators alone.
+// Four, because a block of Philox holds the random words of four elements. Bits are those of the operators alone; of
+// activations that are 16 bits wide, what is between two links is not rounded.
 #pragma once
 
 #include <tuple>
@@ -44,9 +45,11 @@ struct chain_arguments {
   }
 };
 
+/// T: of tensors. Links compute in `scalar_real<T>`.
 template <class T, class... Links>
 struct chain_body {
   using arguments = chain_arguments<T, Links...>;
+  using real = scalar_real<T>;
 
   template <class Team>
   FL_HD static void forward(const Team& team, const arguments& a) {
@@ -75,16 +78,16 @@ struct chain_body {
   template <bool Whole, std::size_t K>
   struct operands {
     const detail::chain_step<T, link<K>>& step;
-    quad<T> side{};
+    quad<real> side{};
     philox_block words{};
 
     FL_HD operands(const arguments& a, i64 q) : step(std::get<K>(a.links)) {
       if constexpr (link<K>::binary)
-        if (step.side) side = load_quad<Whole>(step.side, 4 * q, a.count);
+        if (step.side) side = load<Whole>(step.side, q, a.count);
       if constexpr (link<K>::random)
         if (step.args.training) words = philox(step.key, u64(q));
     }
-    FL_HD T at(scalar_part part, int j, T x, T d) const {
+    FL_HD real at(scalar_part part, int j, real x, real d) const {
       scalar_args s = step.args;
       s.random = words.v[j];
       return link<K>::at(part, x, side.v[j], d, s);
@@ -92,29 +95,33 @@ struct chain_body {
   };
 
   template <bool Whole, std::size_t K>
-  FL_HD static quad<T> value(const arguments& a, i64 q, const quad<T>& x) {
+  FL_HD static quad<real> value(const arguments& a, i64 q, const quad<real>& x) {
     const operands<Whole, K> o(a, q);
-    quad<T> y;
-    for (int j = 0; j < 4; ++j) y.v[j] = o.at(scalar_part::value, j, x.v[j], T(0));
+    quad<real> y;
+    for (int j = 0; j < 4; ++j) y.v[j] = o.at(scalar_part::value, j, x.v[j], real(0));
     return y;
   }
 
   template <bool Whole>
-  FL_HD static void store(const arguments& a, i64 q, quad<T> d, T* to, const T* partial) {
+  FL_HD static quad<real> load(const T* from, i64 q, i64 count) {
+    return quad_of<real>(load_quad<Whole>(from, 4 * q, count));
+  }
+  template <bool Whole>
+  FL_HD static void store(const arguments& a, i64 q, quad<real> d, T* to, const T* partial) {
     if (partial) {
-      const quad<T> p = load_quad<Whole>(partial, 4 * q, a.count);
+      const quad<real> p = load<Whole>(partial, q, a.count);
       for (int j = 0; j < 4; ++j) d.v[j] = p.v[j] + d.v[j];
     }
-    store_quad<Whole>(d, to, 4 * q, a.count);
+    store_quad<Whole>(quad_of<T>(d), to, 4 * q, a.count);
   }
 
   /// d becomes the cotangent of link K's first input x; that of its second is stored where it is wanted.
   template <bool Whole, std::size_t K>
-  FL_HD static void cotangent(const arguments& a, i64 q, const quad<T>& x, quad<T>& d) {
+  FL_HD static void cotangent(const arguments& a, i64 q, const quad<real>& x, quad<real>& d) {
     const operands<Whole, K> o(a, q);
     if constexpr (link<K>::binary)
       if (o.step.d_side) {
-        quad<T> d_side;
+        quad<real> d_side;
         for (int j = 0; j < 4; ++j) d_side.v[j] = o.at(scalar_part::d_second, j, x.v[j], d.v[j]);
         store<Whole>(a, q, d_side, o.step.d_side, o.step.d_side_partial);
       }
@@ -123,17 +130,17 @@ struct chain_body {
 
   template <bool Whole, std::size_t... K>
   FL_HD static void forward_quad(const arguments& a, i64 q, std::index_sequence<K...>) {
-    quad<T> x = load_quad<Whole>(a.in, 4 * q, a.count);
+    quad<real> x = load<Whole>(a.in, q, a.count);
     ((x = value<Whole, K>(a, q, x)), ...);
-    store_quad<Whole>(x, a.out, 4 * q, a.count);
+    store<Whole>(a, q, x, a.out, nullptr);
   }
 
   template <bool Whole, std::size_t... K>
   FL_HD static void backward_quad(const arguments& a, i64 q, std::index_sequence<K...>) {
-    quad<T> x[links] = {};  // x[k]: first input of link k
-    if (a.in) x[0] = load_quad<Whole>(a.in, 4 * q, a.count);
+    quad<real> x[links] = {};  // x[k]: first input of link k
+    if (a.in) x[0] = load<Whole>(a.in, q, a.count);
     ((K + 1 < links ? void(x[(K + 1) % links] = value<Whole, K>(a, q, x[K])) : void()), ...);
-    quad<T> d = load_quad<Whole>(a.d_out, 4 * q, a.count);
+    quad<real> d = load<Whole>(a.d_out, q, a.count);
     (cotangent<Whole, links - 1 - K>(a, q, x[links - 1 - K], d), ...);
     if (a.d_in) store<Whole>(a, q, d, a.d_in, a.d_partial);
   }

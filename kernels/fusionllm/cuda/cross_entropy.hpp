@@ -9,7 +9,7 @@
 
 #include <fusionllm/ops/loss.hpp>
 
-#include "team_kernel.hpp"
+#include "total.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -72,7 +72,7 @@ template <class T>
 struct cross_entropy_total {
   const double* terms;
   const std::int32_t* target;
-  T* out;
+  loss_place<T> out;
   i64 rows, ignored;
   double scale;
 
@@ -87,7 +87,7 @@ struct cross_entropy_total {
     });
     sum = team.sum(sum);
     counts = team.any(counts);
-    if (team.rank == 0) *out = counts ? T(float(sum * scale)) : T(0.0f);
+    if (team.rank == 0) out.put(counts ? sum * scale : 0);
   }
 };
 
@@ -131,7 +131,7 @@ struct team_kernel<cross_entropy_op, T, Launch> {
                                                terms, rows, classes, ignored, a.op->attr.x},
                  "launch a cross-entropy");
     Launch::blocks(c, 1,
-                   detail::cross_entropy_total<T>{terms, target, a.out.template as<T>(), rows, ignored, a.loss_scale},
+                   detail::cross_entropy_total<T>{terms, target, loss_place<T>(a.out), rows, ignored, a.loss_scale},
                    "launch the sum of a cross-entropy");
   }
   static void backward_input(typename Launch::context& c, const kernel_args& a) {

@@ -45,7 +45,7 @@ struct team_kernel<mean_squared_error_op, T, Launch> {
   /// x, y of one shape -> the sum of (x - y)^2, scaled
   static void forward(typename Launch::context& c, const kernel_args& a) {
     const detail::squared_difference<T> terms{a.in[0].template as<const T>(), a.in[1].template as<const T>()};
-    total<Launch>(c, terms, a.in[0].count(), a.loss_scale, a.out.template as<T>(), static_cast<double*>(a.workspace),
+    total<Launch>(c, terms, a.in[0].count(), a.loss_scale, loss_place<T>(a.out), static_cast<double*>(a.workspace),
                   "launch a mean squared error");
   }
   static void backward_input(typename Launch::context& c, const kernel_args& a) {

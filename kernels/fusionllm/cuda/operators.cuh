@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of our own as kernels of fl::cuda. A file that has a library's instead specializes `kernel<Op, cuda>`
+// The kernels of our own as kernels of fl::cuda. Where a library computes instead, `kernel<Op, cuda>` is specialized
 // fully.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace fusionllm::inline v0 {
 
-template <class Op>
-  requires(!Op::elementwise && has_team_kernel<Op, cuda::real, gpu_launch>)
-struct kernel<Op, cuda> : team_kernel<Op, cuda::real, gpu_launch> {};
+template <class Op, gpu_device Device>
+  requires(!Op::elementwise && has_team_kernel<Op, typename Device::real, gpu_launch>)
+struct kernel<Op, Device> : team_kernel<Op, typename Device::real, gpu_launch> {};
 
 }  // namespace fusionllm::inline v0

@@ -3,10 +3,14 @@
 #pragma once
 
 #include "attention.hpp"
+#include "average_pool.hpp"
+#include "batch_norm.hpp"
+#include "convolution.hpp"
 #include "copy.hpp"
 #include "cross_entropy.hpp"
 #include "embedding.hpp"
 #include "layer_norm.hpp"
+#include "max_pool.hpp"
 #include "mean.hpp"
 #include "mean_squared_error.hpp"
 #include "positions.hpp"

@@ -3,7 +3,9 @@
 // or a host team of one, so that a g++ test runs the same body. `rank` of `size` members work in team `index` of `count`.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <type_traits>
 
 #include <fusionllm/core/config.hpp>
 #include <fusionllm/core/types.hpp>
@@ -18,8 +20,9 @@ struct host_team {
   static constexpr u32 rank = 0, size = 1;
   u32 index = 0, count = 1;
 
-  /// All members reach this point, and see what the others wrote to shared memory, before any goes on.
-  void wait() const {}
+  /// All members reach this point, and see what the others wrote to shared memory, before any goes on. From then on its
+  /// bytes may be used as another type.
+  void wait() const { std::atomic_signal_fence(std::memory_order_seq_cst); }
   /// The sum of v over the members before this one; `total`: over all. Waits as `wait` does.
   u64 sum_before(u64 v, u64& total) const {
     total = v;
@@ -78,6 +81,18 @@ template <class T>
 struct alignas(4 * sizeof(T)) quad {
   T v[4];
 };
+
+/// The same numbers in another type.
+template <class To, class From>
+FL_HD inline quad<To> quad_of(const quad<From>& q) {
+  if constexpr (std::is_same_v<To, From>) {
+    return q;
+  } else {
+    quad<To> r;
+    for (int j = 0; j < 4; ++j) r.v[j] = To(q.v[j]);
+    return r;
+  }
+}
 
 template <class T>
 FL_HD inline bool quad_aligned(const T* p) {
