@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -P: what an nvcc does not build for is named, with the cards that it means.
+cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/cuda_architectures.cmake)
 function(expect value expected)
   if(NOT "${value}" STREQUAL "${expected}")
