@@ -19,6 +19,10 @@ concept host_device = requires {
   requires Device::host;
 };
 
+/// What element-wise operators compute in where tensors hold Real: those of 16 bits are widened.
+template <class Real>
+using scalar_real = std::conditional_t<(sizeof(Real) < sizeof(float)), float, Real>;
+
 /// One link of a chain as a type. Binary: it may have a second input.
 template <class T, scalar_function<T> Fn, bool Binary, bool Random>
 struct chain_link_of {

@@ -27,7 +27,7 @@ inline constexpr kernel_table chain_table_of = make_kernel_table<chain_kernel<De
 
 template <class Model, class Device, std::size_t K, std::size_t... I>
 constexpr const kernel_table* chain_table(std::index_sequence<I...>) {
-  using T = typename Device::real;
+  using T = scalar_real<typename Device::real>;
   constexpr auto& kinds = static_graph_of<Model>.kinds;
   return &chain_table_of<
       Device, chain_link_of<T, scalar_in<T>(*kinds[K].op[I]), kinds[K].binary[I], kinds[K].op[I]->random>...>;
