@@ -40,7 +40,8 @@ struct kernel_args {
   std::array<tensor_ref, max_inputs> d_in{};       ///< backward_input: overwrite each that is present
   std::array<tensor_ref, max_inputs> d_partial{};  ///< if present (adds_partial kernels only): d_in = d_partial + own
   std::array<tensor_ref, max_params> d_param{};    ///< backward_weight: add to each that is present
-  void* saved = nullptr;                           ///< `Op::saved` elements of real, from forward to backward
+  void* saved = nullptr;                           ///< `Op::saved` elements of real (of fp32 beside 16 bits), from
+                                                   ///< forward to backward
   void* workspace = nullptr;                       ///< `workspace_bytes` of this kernel
   void* state = nullptr;                           ///< decoding: `Op::state` elements of real for `longest` times;
                                                    ///< forward adds its times to them

@@ -32,7 +32,7 @@ constexpr node_cost cost_of(const graph_view& g, int i, const sizes& s, u64 real
   node_cost c;
   c.output_bytes = output_bytes(g, i, s, real_bytes);
   if (n.op->placeholder) return c;
-  c.saved_bytes = n.op->saved(v) * real_bytes;
+  c.saved_bytes = n.op->saved(v) * (real_bytes < 4 ? 4 : real_bytes);  // fp32 where activations have 16 bits
   c.workspace_bytes = n.op->workspace(v) * real_bytes;
   c.state_bytes = n.op->state(v) * real_bytes;
   if (n.links) {

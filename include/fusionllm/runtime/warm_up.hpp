@@ -76,7 +76,7 @@ class operator_timer {
       }
     a.out = tensor(v.out, device_.real);
     if (!o.op->loss) a.d_out = tensor(v.out, device_.real);
-    a.saved = tensor({1, {i64(o.op->saved(v)) + 1}}, device_.real).data;
+    a.saved = tensor({1, {i64(o.op->saved(v)) + 1}}, weights_beside(device_.real)).data;
     memory_.emplace_back(device_.kernels[std::size_t(n)]->workspace_bytes(v), device_.context->memory());
     a.workspace = memory_.back().data();
     return a;
