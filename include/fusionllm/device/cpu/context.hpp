@@ -63,6 +63,14 @@ struct cpu_context : device_context {
     each((n + piece - 1) / piece, [&](int, i64 t) { f(t * piece, (t + 1) * piece < n ? (t + 1) * piece : n); });
   }
 
+  /// Calls f(row) for each of `rows`, shared out over the team.
+  template <class F>
+  void each_row(i64 rows, F&& f) {
+    team.split(rows, 8, [&](i64 begin, i64 end) {
+      for (i64 r = begin; r < end; ++r) f(r);
+    });
+  }
+
   /// Calls add(from, to, sums) for parts of n columns, with zeroed sums (to - from) to be filled in, and adds those to
   /// out (n).
   template <class F>

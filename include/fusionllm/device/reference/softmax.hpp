@@ -6,6 +6,7 @@
 
 #include "../../ops/mean.hpp"
 #include "../../ops/softmax.hpp"
+#include "../row_args.hpp"
 #include "plain_kernel.hpp"
 
 namespace fusionllm::inline v0 {
@@ -14,10 +15,11 @@ template <class T>
 struct plain_kernel<softmax_op, T> {
   /// x (rows, n) -> exp(x - largest) / sum; y may lie over x
   static void forward(device_context&, const kernel_args& a) {
-    const i64 rows = a.out.dims.rows(), n = a.out.dims.last();
-    const T* x = a.in[0].template as<const T>();
-    T* y = a.out.template as<T>();
-    for (i64 r = 0; r < rows; ++r, x += n, y += n) {
+    const row_args<T> v(a);
+    const i64 n = v.n;
+    for (i64 r = 0; r < v.rows; ++r) {
+      const T* x = v.x + r * n;
+      T* y = v.y + r * n;
       T largest = x[0], sum = 0;
       for (i64 i = 1; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
       for (i64 i = 0; i < n; ++i) sum += y[i] = std::exp(x[i] - largest);
@@ -27,12 +29,12 @@ struct plain_kernel<softmax_op, T> {
 
   /// dx = y * (dy - the sum of y * dy)
   static void backward_input(device_context&, const kernel_args& a) {
-    T* dx = a.d_in[0].template as<T>();
-    if (!dx) return;
-    const i64 rows = a.d_out.dims.rows(), n = a.d_out.dims.last();
-    const T* y = a.out.template as<const T>();
-    const T* dy = a.d_out.template as<const T>();
-    for (i64 r = 0; r < rows; ++r, y += n, dy += n, dx += n) {
+    const row_args<T> v(a);
+    if (!v.dx) return;
+    const i64 n = v.n;
+    for (i64 r = 0; r < v.rows; ++r) {
+      const T *y = v.y + r * n, *dy = v.dy + r * n;
+      T* dx = v.dx + r * n;
       T sum = 0;
       for (i64 i = 0; i < n; ++i) sum += y[i] * dy[i];
       for (i64 i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - sum);
