@@ -119,4 +119,16 @@ struct graph_view {
   constexpr int size() const { return int(nodes.size()); }
 };
 
+/// Whether samples are sequences: an input of the model has the extent `time`.
+constexpr bool has_time(const graph_view& g) {
+  for (const node& n : g.nodes)
+    for (int axis = 0; n.op->placeholder && axis < n.out.rank; ++axis)
+      if (n.out.d[std::size_t(axis)] == fusionllm::time) return true;
+  return false;
+}
+/// Tokens of a batch; samples, of a model whose samples are no sequences.
+constexpr i64 tokens_in(const graph_view& g, const sizes& s) { return s.batch * (has_time(g) ? s.time : 1); }
+/// What these are.
+constexpr const char* name_of_tokens(const graph_view& g) { return has_time(g) ? "tokens" : "samples"; }
+
 }  // namespace fusionllm::inline v0

@@ -6,6 +6,7 @@
 #include "../estimate/topology_json.hpp"
 #include "../schedule/plan_json.hpp"
 #include "../simulate/report.hpp"
+#include "../trainer/held_out.hpp"
 #include "background_save.hpp"
 #include "peer.hpp"
 #include "sinks.hpp"
@@ -28,6 +29,7 @@ inline cluster_settings full_settings_of(const command_call& call) {
     defaults.micro_batches = s.micro_batches;
     defaults.groups = s.groups;
     defaults.schedule = s.schedule;
+    defaults.recompute = s.recompute;
     s.given_plan = load_plan(c.use, call.model.graph, names, defaults);
     if (s.given_plan->micro_batches != s.micro_batches || s.given_plan->groups != s.groups)
       fail(errc::plan, "the plan in '", c.use, "' has ", s.given_plan->micro_batches, " micro-batches in ", s.given_plan->groups,
@@ -110,7 +112,7 @@ class broker_process final : public broker_host {
     if (s.skipped) warn("step " + std::to_string(s.step) + " was skipped: " + s.reason);
     step_event e;
     e.step = s.step, e.steps = u64(call_.config.steps), e.loss = s.loss, e.learning_rate = s.learning_rate;
-    e.gradient_norm = s.gradient_norm, e.tokens = u64(call_.config.batch * call_.config.time);
+    e.gradient_norm = s.gradient_norm, e.tokens = u64(tokens_in(call_.model.graph, {call_.config.batch, call_.config.time}));
     e.seconds = double(s.elapsed) * 1e-9, e.predicted_seconds = double(s.predicted) * 1e-9, e.links = links;
     e.skipped = s.skipped, e.reason = s.reason;
     events_.on_step(e);
@@ -175,8 +177,7 @@ class broker_process final : public broker_host {
 /// Held-out loss of a state, computed in this process.
 inline void evaluate_state(const command_call& call, const data_source& data, const run_state& state, event_sinks& events) {
   const run_config& c = call.config;
-  const i64 batches = (std::min)(c.validation_batches, data.validation_batches());
-  if (batches == 0 || state.parts.empty()) return;
+  if (c.validation_batches == 0 || data.validation_batches() == 0 || state.parts.empty()) return;
   const auto begin = std::chrono::steady_clock::now();
   basic_trainer t(call.model, trainer_options_of(c));
   const auto params = call.model.graph.params;
@@ -186,12 +187,8 @@ inline void evaluate_state(const command_call& call, const data_source& data, co
     if (u64(to.count()) * size_of(to.type) == from.size()) std::memcpy(to.data, from.data(), from.size());
   }
   data_buffers buffers(call.model.graph, t.real_type(), {c.batch, c.time});
-  double sum = 0;
-  for (i64 b = 0; b < batches; ++b) {
-    buffers.fill_validation(data, b, 0, c.batch);
-    sum += t.evaluate(buffers.batch(c.batch));
-  }
-  events.on_validation({state.step, sum / double(batches), u64(batches * c.batch * c.time), seconds_since(begin)});
+  const held_out_loss r = evaluate_held_out(t, data, buffers, c.validation_batches);
+  events.on_validation({state.step, r.loss, u64(tokens_in(t.graph(), {r.rows, c.time})), seconds_since(begin)});
 }
 
 /// A broker from its first word to its last. `watch(broker, listening)` is called every 100 ms at least.

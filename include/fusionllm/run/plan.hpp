@@ -67,7 +67,7 @@ inline int simulate_command(const command_call& call) {
   const planning_problem problem = problem_of(call.model, s, costs);
   std::vector<std::string> names = call.model.schedulers;
   if (!call.config.scheduler.empty() || s.given_plan) names = {call.config.scheduler};
-  text_table table({"scheduler", ">stages", ">step ms", ">bound ms", ">tokens/s", "note"});
+  text_table table({"scheduler", ">stages", ">step ms", ">bound ms", std::string(">") + name_of_tokens(call.model.graph) + "/s", "note"});
   json_text j(2);
   j.begin_array();
   for (const auto& name : names) {
@@ -79,7 +79,7 @@ inline int simulate_command(const command_call& call) {
       char number[3][32];
       std::snprintf(number[0], 32, "%.2f", detail::milliseconds_of(step));
       std::snprintf(number[1], 32, "%.2f", detail::milliseconds_of(bound));
-      std::snprintf(number[2], 32, "%.0f", double(s.batch * s.time) / (double(step) / 1e9));
+      std::snprintf(number[2], 32, "%.0f", double(tokens_in(call.model.graph, {s.batch, s.time})) / (double(step) / 1e9));
       table.row({p.scheduler, std::to_string(p.stages()), number[0], number[1], number[2], p.notes.empty() ? "" : p.notes[0]});
     } catch (const error& e) {
       if (e.code() != errc::plan || names.size() == 1) throw;

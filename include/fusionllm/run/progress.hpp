@@ -42,7 +42,7 @@ class progress final : public event_sink {
  public:
   /// `every`: steps between plain lines. `width`: columns of the terminal; 0: no terminal.
   progress(std::FILE* out, u64 every, int width) : out_(out), every_(std::max<u64>(every, 1)), width_(width) {}
-  /// What is counted a second: "samples" where a sample has no time.
+  /// What is counted a second: tokens, unless told otherwise.
   void count(const char* things) { things_ = things; }
   /// Looks at `out` itself.
   progress(std::FILE* out, u64 every) : progress(out, every, columns_of(out)) {}

@@ -32,7 +32,7 @@ class command_sinks {
     }
     if (!call.options.quiet) {
       progress_ = std::make_unique<progress>(call.options.json ? call.notes : call.out, u64(call.config.log_interval));
-      if (call.config.time == 1) progress_->count("samples");
+      progress_->count(name_of_tokens(call.model.graph));
       all.add(*progress_);
     }
   }

@@ -2,7 +2,7 @@
 // `train`: the whole run in this process.
 #pragma once
 
-#include "../trainer/data_buffers.hpp"
+#include "../trainer/held_out.hpp"
 #include "open_data.hpp"
 #include "settings.hpp"
 #include "sinks.hpp"
@@ -52,6 +52,8 @@ class single_run {
   }
 
  private:
+  u64 tokens(i64 rows) const { return u64(tokens_in(trainer_.graph(), {rows, c_.time})); }
+
   void step() {
     const auto begin = std::chrono::steady_clock::now();
     buffers_.fill(data_, trainer_.steps(), 0, c_.batch);
@@ -59,22 +61,16 @@ class single_run {
     if (r.skipped) events_.on_message({severity::warning, "step " + std::to_string(r.step) + " was skipped: " + r.reason});
     step_event e;
     e.step = r.step, e.steps = u64(c_.steps), e.loss = r.loss, e.learning_rate = r.learning_rate;
-    e.gradient_norm = r.gradient_norm, e.tokens = u64(c_.batch * c_.time), e.seconds = seconds_since(begin);
+    e.gradient_norm = r.gradient_norm, e.tokens = tokens(c_.batch), e.seconds = seconds_since(begin);
     e.skipped = r.skipped, e.reason = r.reason;
     events_.on_step(e);
   }
 
   void validate() {
     validated_ = trainer_.steps();
-    const i64 batches = (std::min)(c_.validation_batches, data_.validation_batches());
-    if (batches == 0) return;
     const auto begin = std::chrono::steady_clock::now();
-    double sum = 0;
-    for (i64 b = 0; b < batches; ++b) {
-      buffers_.fill_validation(data_, b, 0, c_.batch);
-      sum += trainer_.evaluate(buffers_.batch(c_.batch));
-    }
-    events_.on_validation({validated_, sum / double(batches), u64(batches * c_.batch * c_.time), seconds_since(begin)});
+    const held_out_loss r = evaluate_held_out(trainer_, data_, buffers_, c_.validation_batches);
+    if (r.rows > 0) events_.on_validation({validated_, r.loss, tokens(r.rows), seconds_since(begin)});
   }
 
   void save() {

@@ -110,11 +110,11 @@ inline std::string describe(const planning_problem& problem, const plan& p, cons
     raw += l.raw_bytes;
     sent += l.bytes;
   }
-  const i64 samples = problem.micro_batch.batch * p.micro_batches;
+  const i64 tokens = tokens_in(problem.graph, problem.micro_batch) * p.micro_batches;
   out += "\npredicted step " + detail::decimal(r.step, second, 3) + " s (no schedule of it beats " +
          detail::decimal(bound.step(), second, 3) + " s), " +
-         detail::decimal(samples * problem.micro_batch.time * second / (std::max)(r.step / 10, nanoseconds(1)), 10, 1) +
-         " tokens/s, sent " + detail::in_kb(sent) + " kB for " + detail::in_kb(raw) + " kB\n";
+         detail::decimal(tokens * second / (std::max)(r.step / 10, nanoseconds(1)), 10, 1) +
+         ' ' + name_of_tokens(problem.graph) + "/s, sent " + detail::in_kb(sent) + " kB for " + detail::in_kb(raw) + " kB\n";
   for (const std::string& n : p.notes) out += "note: " + n + "\n";
   return out;
 }

@@ -26,7 +26,7 @@ struct step_event {
   double loss = 0;
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
-  u64 tokens = 0;            ///< targets that counted (samples, of a model without time)
+  u64 tokens = 0;            ///< of the batch (samples, of a model without time)
   double seconds = 0;        ///< measured
   double predicted_seconds = 0;  ///< by the simulator; 0: not predicted
   std::span<const link_usage> links;
@@ -39,7 +39,7 @@ struct step_event {
 struct validation_event {
   u64 step = 0;
   double loss = 0;
-  u64 tokens = 0;
+  u64 tokens = 0;  ///< as those of a step
   double seconds = 0;
 };
 
