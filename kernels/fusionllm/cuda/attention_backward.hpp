@@ -34,48 +34,89 @@ struct attention_dots {
 /// What both directions need of a tile of queries and a tile of keys.
 template <class T, int W>
 struct attention_pair {
-  static constexpr int edge = 2048 / W;  ///< queries, and keys, in a tile
-  static constexpr int row = W + 1, p_row = edge + 1;
+  static constexpr int edge = attention_tiles<T, W>::edge;  ///< queries, and keys, in a tile
+  static constexpr int row = tile_row<T>(W), s_row = sum_row(edge);
+  /// Numbers of type T that replace fp32 sums, row on row.
+  static constexpr int p_row = s_row * int(sizeof(float) / sizeof(T));
 
   attention_shape s;
   attention_heads<const T> x;
   const T* d_out;
   const float *saved, *dots;
 
-  struct tiles {
-    float q[edge * W], dy[edge * W], k[edge * row], v[edge * row];
+  struct memory {
+    struct tiles {
+      alignas(32) tile_element<T> q[edge * row];
+      alignas(32) tile_element<T> dy[edge * row];
+      alignas(32) tile_element<T> k[edge * row];
+      alignas(32) tile_element<T> v[edge * row];
+      alignas(32) float p[edge * s_row];   ///< scores, then probabilities
+      alignas(32) float ds[edge * s_row];  ///< cotangents of probabilities, then of scores
+    };
+    union {
+      tiles in;
+      alignas(32) float out[edge * sum_row(W)];
+    };
     float lse[edge], dot[edge];
+    FL_HD tile_element<T>* p() { return reinterpret_cast<tile_element<T>*>(in.p); }
+    FL_HD tile_element<T>* ds() { return reinterpret_cast<tile_element<T>*>(in.ds); }
   };
 
   template <class Team>
-  FL_HD void load_queries(const Team& team, tiles& m, i64 b, i64 h, i64 first) const {
+  FL_HD void load_queries(const Team& team, memory& m, i64 b, i64 h, i64 first) const {
     const i64 left = s.queries - first;
-    load_tile<edge, W, W>(team, x.query(b, h, first), x.q_part.stride, left, s.width, m.q);
-    load_tile<edge, W, W>(team, d_out + s.output_at(b, h, first), s.features, left, s.width, m.dy);
+    load_tile<edge, W>(team, x.query(b, h, first), x.q_part.stride, left, s.width, m.in.q);
+    load_tile<edge, W>(team, d_out + s.output_at(b, h, first), s.features, left, s.width, m.in.dy);
     each_member(team, edge, [&](i64 r) {
       m.lse[r] = r < left ? saved[s.row_at(b, h, first + r)] : 0.0f;
       m.dot[r] = r < left ? dots[s.row_at(b, h, first + r)] : 0.0f;
     });
   }
   template <class Team>
-  FL_HD void load_keys(const Team& team, tiles& m, i64 b, i64 h, i64 first) const {
-    load_tile<edge, W, row>(team, x.key(b, h, first), x.k_part.stride, s.keys - first, s.width, m.k);
-    load_tile<edge, W, row>(team, x.value(b, h, first), x.v_part.stride, s.keys - first, s.width, m.v);
+  FL_HD void load_keys(const Team& team, memory& m, i64 b, i64 h, i64 first) const {
+    load_tile<edge, W>(team, x.key(b, h, first), x.k_part.stride, s.keys - first, s.width, m.in.k);
+    load_tile<edge, W>(team, x.value(b, h, first), x.v_part.stride, s.keys - first, s.width, m.in.v);
   }
-  /// f(query, key, probability, cotangent of the score before it was scaled), in the tiles from queries and keys on.
-  template <class Team, class F>
-  FL_HD void each_score(const Team& team, const tiles& m, i64 queries, i64 keys, F&& f) const {
-    tile_part<edge, edge, Team::size> score(team.rank), dp(team.rank);
-    score.template multiply<W>(tile_view<W, 1>{m.q}, tile_view<1, row>{m.k});
-    dp.template multiply<W>(tile_view<W, 1>{m.dy}, tile_view<1, row>{m.v});
-    for (int i = 0; i < score.rows; ++i)
-      for (int j = 0; j < score.columns; ++j) {
-        const int r = score.row(i), c = score.column(j);
-        if (r >= edge || c >= edge) continue;
-        const bool seen = keys + c <= queries + r && queries + r < s.queries;
-        const float p = seen ? std::exp(score.v[i][j] * s.scale - m.lse[r]) : 0.0f;
-        f(r, c, p, p * (dp.v[i][j] - m.dot[r]) * s.scale);
-      }
+
+  /// m.p: the probabilities of the tiles from queries and keys on, m.ds: the cotangents of their scores. Waits before
+  /// and after.
+  template <class Team>
+  FL_HD void probabilities(const Team& team, memory& m, i64 queries, i64 keys) const {
+    constexpr int own = (edge * edge + int(Team::size) - 1) / int(Team::size);
+    team.wait();
+    {
+      matrix_part<T, edge, edge, Team> score(team), dp(team);
+      score.template multiply<W>(tile_view<T, row, 1>{m.in.q}, tile_view<T, 1, row>{m.in.k});
+      dp.template multiply<W>(tile_view<T, row, 1>{m.in.dy}, tile_view<T, 1, row>{m.in.v});
+      score.template store<s_row>(m.in.p);
+      dp.template store<s_row>(m.in.ds);
+    }
+    team.wait();
+    float p[own] = {}, ds[own] = {};
+    for (int i = 0; i < own; ++i) {
+      const int at = int(team.rank) + i * int(Team::size), r = at / edge, c = at % edge;
+      if (at >= edge * edge) continue;
+      const bool seen = keys + c <= queries + r && queries + r < s.queries;
+      p[i] = seen ? std::exp(m.in.p[r * s_row + c] * s.scale - m.lse[r]) : 0.0f;
+      ds[i] = p[i] * (m.in.ds[r * s_row + c] - m.dot[r]) * s.scale;
+    }
+    team.wait();
+    for (int i = 0; i < own; ++i) {
+      const int at = int(team.rank) + i * int(Team::size), r = at / edge, c = at % edge;
+      if (at >= edge * edge) continue;
+      m.p()[r * p_row + c] = to_tile<T>(p[i]);
+      m.ds()[r * p_row + c] = to_tile<T>(ds[i]);
+    }
+    team.wait();
+  }
+
+  /// The rows of sums that there are, to where `place(row)` says. All members wait before and after.
+  template <class Team, class Part, class Place>
+  FL_HD static void write(const Team& team, memory& m, Part& part, i64 rows, i64 width, Place&& place) {
+    part.template store<sum_row(W)>(m.out);
+    team.wait();
+    write_tile<edge, W>(team, m.out, rows, width, place, [](int) { return 1.0f; });
+    team.wait();
   }
 };
 
@@ -87,30 +128,23 @@ struct attention_query_cotangent {
   attention_heads<T> d;
 
   template <class Team>
-  struct shared {
-    typename pair::tiles tiles;
-    float ds[edge * pair::p_row];
-  };
+  using shared = typename pair::memory;
+
   template <class Team>
   FL_HD void operator()(const Team& team, shared<Team>& m) const {
     const auto& s = of.s;
     const i64 tiles = (s.queries + edge - 1) / edge, heads = s.sequences * s.heads;
-    each_row(team, tiles * heads, [&](i64 item) {
+    each_row(team, tiles * heads, [&](i64 item) {  // late queries, which read most keys, first
       const i64 first = (tiles - 1 - item / heads) * edge, b = item % heads / s.heads, h = item % heads % s.heads;
-      of.load_queries(team, m.tiles, b, h, first);
-      tile_part<edge, W, Team::size> dq(team.rank);
+      of.load_queries(team, m, b, h, first);
+      matrix_part<T, edge, W, Team> dq(team);
       for (i64 key = 0; key <= first; key += edge) {
-        of.load_keys(team, m.tiles, b, h / s.group, key);
-        team.wait();
-        of.each_score(team, m.tiles, first, key,
-                      [&](int r, int c, float, float ds) { m.ds[r * pair::p_row + c] = ds; });
-        team.wait();
-        dq.template multiply<edge>(tile_view<pair::p_row, 1>{m.ds}, tile_view<pair::row, 1>{m.tiles.k});
+        of.load_keys(team, m, b, h / s.group, key);
+        of.probabilities(team, m, first, key);
+        dq.template multiply<edge>(tile_view<T, pair::p_row, 1>{m.ds()}, tile_view<T, pair::row, 1>{m.in.k});
         team.wait();
       }
-      dq.each([&](int r, int c, float v) {
-        if (first + r < s.queries && c < s.width) d.query(b, h, first + r)[c] = T(v);
-      });
+      pair::write(team, m, dq, s.queries - first, s.width, [&](int r) { return d.query(b, h, first + r); });
     });
   }
 };
@@ -123,38 +157,26 @@ struct attention_key_cotangent {
   attention_heads<T> d;
 
   template <class Team>
-  struct shared {
-    typename pair::tiles tiles;
-    float p[edge * pair::p_row], ds[edge * pair::p_row];
-  };
+  using shared = typename pair::memory;
+
   template <class Team>
   FL_HD void operator()(const Team& team, shared<Team>& m) const {
     const auto& s = of.s;
     const i64 tiles = (s.keys + edge - 1) / edge, heads = s.sequences * s.kv_heads;
     each_row(team, tiles * heads, [&](i64 item) {  // early keys, which most queries read, first
       const i64 first = item / heads * edge, b = item % heads / s.kv_heads, h = item % heads % s.kv_heads;
-      of.load_keys(team, m.tiles, b, h, first);
-      tile_part<edge, W, Team::size> dk(team.rank), dv(team.rank);
+      of.load_keys(team, m, b, h, first);
+      matrix_part<T, edge, W, Team> dk(team), dv(team);
       for (i64 head = h * s.group; head < (h + 1) * s.group; ++head)
         for (i64 query = first; query < s.queries; query += edge) {
-          of.load_queries(team, m.tiles, b, head, query);
-          team.wait();
-          of.each_score(team, m.tiles, query, first, [&](int r, int c, float p, float ds) {
-            m.p[r * pair::p_row + c] = p;
-            m.ds[r * pair::p_row + c] = ds;
-          });
-          team.wait();
-          dv.template multiply<edge>(tile_view<1, pair::p_row>{m.p}, tile_view<W, 1>{m.tiles.dy});
-          dk.template multiply<edge>(tile_view<1, pair::p_row>{m.ds}, tile_view<W, 1>{m.tiles.q});
+          of.load_queries(team, m, b, head, query);
+          of.probabilities(team, m, query, first);
+          dv.template multiply<edge>(tile_view<T, 1, pair::p_row>{m.p()}, tile_view<T, pair::row, 1>{m.in.dy});
+          dk.template multiply<edge>(tile_view<T, 1, pair::p_row>{m.ds()}, tile_view<T, pair::row, 1>{m.in.q});
           team.wait();
         }
-      const auto store = [&](auto& part, auto place) {
-        part.each([&](int r, int c, float v) {
-          if (first + r < s.keys && c < s.width) place(first + r)[c] = T(v);
-        });
-      };
-      if (d.k) store(dk, [&](i64 t) { return d.key(b, h, t); });
-      if (d.v) store(dv, [&](i64 t) { return d.value(b, h, t); });
+      if (d.k) pair::write(team, m, dk, s.keys - first, s.width, [&](int r) { return d.key(b, h, first + r); });
+      if (d.v) pair::write(team, m, dv, s.keys - first, s.width, [&](int r) { return d.value(b, h, first + r); });
     });
   }
 };

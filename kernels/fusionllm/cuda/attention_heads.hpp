@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention's kernels read and write: where the heads of queries, keys and values lie, as a GPU kernel takes it.
+// What attention's kernels read and write: where the heads of queries, keys and values lie, as a GPU kernel takes it, and
+// how much of them a team takes at a time.
 #pragma once
 
 #include <fusionllm/device/attention_layout.hpp>
@@ -14,6 +15,15 @@ inline constexpr i64 widest_head = 256;
 constexpr int padded_width(i64 width) { return width <= 64 ? 64 : width <= 128 ? 128 : 256; }
 
 namespace detail {
+
+/// Rows of a tile of heads of width W, so that all tiles fit in 48 KiB.
+template <class E, int W>
+struct attention_tiles {
+  static constexpr bool narrow = sizeof(E) == 2;
+  static constexpr int queries = narrow ? (W == 64 ? 64 : 32) : 4096 / W;  ///< forward
+  static constexpr int keys = narrow ? (W == 256 ? 16 : 32) : 2048 / W;
+  static constexpr int edge = narrow ? (W == 256 ? 16 : 32) : 2048 / W;    ///< backward, of both
+};
 
 /// Queries, keys and values, or their cotangents. Null: not wanted.
 template <class T>

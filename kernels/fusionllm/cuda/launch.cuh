@@ -5,6 +5,7 @@
 #include "block_team.cuh"
 #include "context.cuh"
 #include "team_kernel.hpp"
+#include "tensor_part.cuh"
 
 namespace fusionllm::inline v0 {
 
