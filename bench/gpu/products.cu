@@ -35,7 +35,7 @@ double best_seconds(fl::cuda_context& gpu, int repetitions, F&& f) {
 double seconds_of(fl::cuda_context& gpu, std::span<const fl::product> products, int repetitions) {
   fl::u64 most = 0;
   for (const auto& p : products)
-    for (const auto [rows, columns] : {std::pair{p.m, p.k}, {p.k, p.n}, {p.m, p.n}}) most = std::max(most, fl::u64(rows * columns) * 4);
+    for (const auto& [rows, columns] : {std::pair{p.m, p.k}, {p.k, p.n}, {p.m, p.n}}) most = std::max(most, fl::u64(rows * columns) * 4);
   fl::device_array a(gpu, most), b(gpu, most), d(gpu, most);
   return best_seconds(gpu, repetitions, [&](fl::cuda::context& c) {
     for (const auto& p : products) fl::multiply(c, p, {a.data(), b.data(), d.data()});
