@@ -1,114 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two operators of one's own: `swish`, which is element-wise and needs one function (it fuses with its neighbours like
-// the library's own), and `rms_norm`, which has a parameter and loops. Gradients are checked against differences, then
-// a small network with both learns on fl::cpu, whose vector loops know neither. ctest:
+// Two operators of one's own: `squared_relu`, which is element-wise and needs one function (it fuses with its neighbours
+// like the library's own), and `token_shift`, which has a parameter and loops: a time sees the one before it. Gradients
+// are checked against differences, then a small network with both learns what cannot be known from one time alone, on
+// fl::cpu, whose vector loops know neither. ctest:
 #include <fusionllm/fusionllm.hpp>
 
 #include <cmath>
 #include <cstdio>
 namespace fl = fusionllm;
 
-// x / (1 + exp(-x)) (Ramachandran et al., arXiv 1710.05941)
-struct swish_op : fl::operator_base {
-  static constexpr std::string_view name = "swish";
+// max(x, 0)^2 (So et al., arXiv 2109.08668)
+struct squared_relu_op : fl::operator_base {
+  static constexpr std::string_view name = "squared_relu";
   static constexpr bool elementwise = true;
   static constexpr unsigned saves_inputs = 0b1;  // backward reads x
   template <class T>
-  FL_HD static T apply(fl::scalar_part part, T x, T, T d, const fl::scalar_args&) {
-    const T s = T(1) / (T(1) + fl::exponential(-x));
-    return part == fl::scalar_part::value ? x * s : d * (s + x * s * (T(1) - s));
+  FL_HD static constexpr T apply(fl::scalar_part part, T x, T, T d, const fl::scalar_args&) {
+    const T r = x > T(0) ? x : T(0);
+    return part == fl::scalar_part::value ? r * r : d * 2 * r;
   }
 };
-struct swish_object : fl::operator_object_base {
-  template <class S, class G>
-  constexpr auto operator()(fl::tensor<fl::real, S, G> x) const {
-    return fl::record<swish_op, fl::real, S>(x.g, fl::from(x.id));
-  }
-};
-inline constexpr swish_object swish{};
+inline constexpr fl::same_shape_object<squared_relu_op> squared_relu{};
 
-// x / sqrt(mean(x^2) + epsilon) * weight, over the last dimension (Zhang and Sennrich, arXiv 1910.07467)
-struct rms_norm_op : fl::operator_base {
-  static constexpr std::string_view name = "rms_norm";
-  static constexpr unsigned saves_inputs = 0b1;
-  static constexpr fl::u64 saved(const fl::op_view& v) { return fl::u64(v.in[0].rows()); }  // 1 / rms of each row
-  static constexpr fl::u64 flops(const fl::op_view& v) { return 4 * fl::u64(v.out.count()); }
-  static constexpr fl::u64 flops_backward_input(const fl::op_view& v) { return 6 * fl::u64(v.out.count()); }
+// x[t] + (x[t - 1] - x[t]) * mix, where x[-1] is 0 (Peng et al., arXiv 2305.13048)
+struct token_shift_op : fl::operator_base {
+  static constexpr std::string_view name = "token_shift";
+  static constexpr unsigned saves_inputs = 0b1;  // of which only backward_weight has a use
+  static constexpr fl::u64 flops(const fl::op_view& v) { return 3 * fl::u64(v.out.count()); }
+  static constexpr fl::u64 flops_backward_input(const fl::op_view& v) { return 4 * fl::u64(v.out.count()); }
   static constexpr fl::u64 flops_backward_weight(const fl::op_view& v) { return 3 * fl::u64(v.out.count()); }
 
   template <class T>
   struct kernel {
     static void forward(fl::device_context&, const fl::kernel_args& a) {
-      const fl::i64 rows = a.out.dims.rows(), n = a.out.dims.last();
-      const T *x = a.in[0].as<const T>(), *weight = a.param[0].as<const T>();
-      T *y = a.out.as<T>(), *saved = static_cast<T*>(a.saved);
-      for (fl::i64 r = 0; r < rows; ++r, x += n, y += n) {
-        T sum = 0;
-        for (fl::i64 i = 0; i < n; ++i) sum += x[i] * x[i];
-        const T reciprocal = T(1) / std::sqrt(sum / T(n) + T(a.op->attr.x));
-        for (fl::i64 i = 0; i < n; ++i) y[i] = x[i] * reciprocal * weight[i];
-        if (saved) saved[r] = reciprocal;  // absent in inference
-      }
+      const fl::i64 n = a.out.dims.last();
+      const T *x = a.in[0].as<const T>(), *mix = a.param[0].as<const T>();
+      T* y = a.out.as<T>();
+      each(a.out.dims, [&](fl::i64 i, fl::i64 t) {
+        const T before = t > 0 ? x[i - n] : T(0);
+        y[i] = x[i] + (before - x[i]) * mix[i % n];
+      });
     }
     static void backward_input(fl::device_context&, const fl::kernel_args& a) {
-      const fl::i64 rows = a.d_out.dims.rows(), n = a.d_out.dims.last();
-      const T *x = a.in[0].as<const T>(), *weight = a.param[0].as<const T>(), *d = a.d_out.as<const T>();
-      const T* saved = static_cast<const T*>(a.saved);
+      const fl::i64 n = a.d_out.dims.last(), times = a.d_out.dims.d[1];
+      const T *d = a.d_out.as<const T>(), *mix = a.param[0].as<const T>();
       T* dx = a.d_in[0].as<T>();
       if (!dx) return;  // not wanted
-      for (fl::i64 r = 0; r < rows; ++r, x += n, d += n, dx += n) {
-        T mean = 0;
-        for (fl::i64 i = 0; i < n; ++i) mean += d[i] * weight[i] * x[i];
-        mean *= saved[r] * saved[r] / T(n);
-        for (fl::i64 i = 0; i < n; ++i) dx[i] = saved[r] * (d[i] * weight[i] - x[i] * mean);
-      }
+      each(a.d_out.dims, [&](fl::i64 i, fl::i64 t) {
+        const T after = t + 1 < times ? d[i + n] : T(0);
+        dx[i] = d[i] * (1 - mix[i % n]) + after * mix[i % n];
+      });
     }
     static void backward_weight(fl::device_context&, const fl::kernel_args& a) {  // adds
-      const fl::i64 rows = a.d_out.dims.rows(), n = a.d_out.dims.last();
-      const T *x = a.in[0].as<const T>(), *d = a.d_out.as<const T>(), *saved = static_cast<const T*>(a.saved);
-      T* d_weight = a.d_param[0].as<T>();
-      if (!d_weight) return;
-      for (fl::i64 r = 0; r < rows; ++r, x += n, d += n)
-        for (fl::i64 i = 0; i < n; ++i) d_weight[i] += d[i] * x[i] * saved[r];
+      const fl::i64 n = a.d_out.dims.last();
+      const T *x = a.in[0].as<const T>(), *d = a.d_out.as<const T>();
+      T* d_mix = a.d_param[0].as<T>();
+      if (!d_mix) return;
+      each(a.d_out.dims, [&](fl::i64 i, fl::i64 t) { d_mix[i % n] += d[i] * ((t > 0 ? x[i - n] : T(0)) - x[i]); });
+    }
+
+   private:
+    // f(element, its time) for all elements of (batch, time, features).
+    template <class F>
+    static void each(const fl::extents& e, F f) {
+      for (fl::i64 i = 0; i < e.count(); ++i) f(i, i / e.last() % e.d[1]);
     }
   };
 };
-struct rms_norm_object : fl::operator_object_base {
+struct token_shift_object : fl::operator_object_base {
   template <class S, class G>
   constexpr auto operator()(fl::tensor<fl::real, S, G> x) const {
-    const auto scope = x.g->enter("norm");
-    const int weight = x.g->add_parameter("weight", fl::extents_of<fl::shape<S::last>>(), fl::ones, false);
-    auto y = fl::record<rms_norm_op, fl::real, S>(x.g, fl::from(x.id), {weight, -1}, {{}, 1e-6});
+    static_assert(S::rank == 3 && S::last > 0, "token_shift takes (batch, time, features)");
+    const auto scope = x.g->enter("shift");
+    const int mix = x.g->add_parameter("mix", fl::extents_of<fl::shape<S::last>>(), fl::zeros, false);
+    auto y = fl::record<token_shift_op, fl::real, S>(x.g, fl::from(x.id), {mix});
     x.g->leave(scope);
     return y;
   }
 };
-inline constexpr rms_norm_object rms_norm{};
+inline constexpr token_shift_object token_shift{};
 
 struct model {
-  static constexpr auto block = fl::residual(rms_norm | fl::linear<32> | swish | fl::dropout(0.0) | fl::linear<16>);
+  static constexpr auto block = fl::residual(token_shift | fl::linear<32> | squared_relu | fl::scale(0.5) | fl::linear<16>);
   static constexpr auto define(auto& g) {
-    auto xy = fl::input<fl::real, fl::batch, 2>(g, "xy");
-    auto target = fl::input<fl::real, fl::batch, 1>(g, "target");
-    return fl::mean_squared_error(xy | fl::linear<16> | fl::repeat<2>(block) | rms_norm | fl::linear<1>, target);
+    auto x = fl::input<fl::real, fl::batch, fl::time, 1>(g, "x");
+    auto target = fl::input<fl::real, fl::batch, fl::time, 1>(g, "target");
+    return fl::mean_squared_error(x | fl::linear<16> | fl::repeat<2>(block) | fl::linear<1>, target);
   }
 };
 
-constexpr fl::i64 batch = 32;
+constexpr fl::i64 batch = 16, times = 8;
 template <class T>
-struct samples {  // z = sin(3 x) * y
-  std::vector<T> xy = std::vector<T>(2 * batch), z = std::vector<T>(batch);
+struct samples {  // z[t] = x[t] * x[t - 1]
+  std::vector<T> x = std::vector<T>(batch * times), z = std::vector<T>(batch * times);
   explicit samples(fl::u64 step) {
-    for (fl::u64 i = 0; i < xy.size(); ++i)
-      xy[i] = 2 * T(fl::uniform(fl::random_word({.seed = 1, .step = step}, i))) - 1;
-    for (std::size_t i = 0; i < z.size(); ++i) z[i] = std::sin(3 * xy[2 * i]) * xy[2 * i + 1];
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = 2 * T(fl::uniform(fl::random_word({.seed = 1, .step = step}, i))) - 1;
+      z[i] = i % times ? x[i] * x[i - 1] : 0;
+    }
   }
-  fl::batch_view view() const { return {{"xy", std::span(xy), {batch, 2}}, {"target", std::span(z), {batch, 1}}}; }
+  fl::batch_view view() const { return {{"x", std::span(x), {batch, times, 1}}, {"target", std::span(z), {batch, times, 1}}}; }
 };
 
 // The largest relative distance of a parameter's gradient from central differences, in double.
 double worst_gradient() {
-  fl::trainer<model> t({.device = "reference_f64", .batch = batch, .optimizer = {.learning_rate = 0, .adamw = {}}});
+  fl::trainer<model> t({.device = "reference_f64", .batch = batch, .time = times, .optimizer = {.learning_rate = 0, .adamw = {}}});
   const samples<double> s(0);
   t.step(s.view());
   double worst = 0;
@@ -134,7 +130,7 @@ double worst_gradient() {
 
 int main() {
   const double worst = worst_gradient();
-  fl::trainer<model> t({.batch = batch, .optimizer = {.learning_rate = 1e-2, .adamw = {.weight_decay = 0}}});
+  fl::trainer<model> t({.batch = batch, .time = times, .optimizer = {.learning_rate = 1e-2, .adamw = {.weight_decay = 0}}});
   const double before = t.step(samples<float>(0).view()).loss;
   double loss = before;
   for (fl::u64 step = 1; step < 400; ++step) loss = t.step(samples<float>(step).view()).loss;
