@@ -26,13 +26,12 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """`stem`: "imagenet" (7x7 of stride 2, then a pool) or "cifar" (3x3 alone). The default is ResNet-101."""
+    """The default is ResNet-101."""
 
-    def __init__(self, blocks=(3, 4, 23, 3), classes=1000, stem="imagenet"):
+    def __init__(self, blocks=(3, 4, 23, 3), classes=1000):
         super().__init__()
-        imagenet = stem == "imagenet"
-        self.conv1, self.bn1 = convolution(3, 64, 7 if imagenet else 3, 2 if imagenet else 1), nn.BatchNorm2d(64)
-        self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1) if imagenet else nn.Identity()
+        self.conv1, self.bn1 = convolution(3, 64, 7, 2), nn.BatchNorm2d(64)
+        self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
         inputs = 64
         for i, count in enumerate(blocks):
             width = 64 << i

@@ -23,13 +23,19 @@
 namespace fl = fusionllm;
 
 struct gpt2_tiny : fl::gpt<fl::gpt_config{.layers = 2, .width = 64, .heads = 2, .vocabulary = 503, .positions = 64}> {};
+constexpr fl::resnet_config small_pictures() {
+  fl::resnet_config c = fl::resnet<101>::config;
+  c.side = 64;
+  return c;
+}
+struct resnet101_64 : fl::residual_network<small_pictures()> {};
 template <class Model>
 constexpr auto binding = &fl::trainer<Model, fl::devices<fl::cpu, fl::reference<double>>>::binding;
 const std::map<std::string, const fl::model_binding& (*)()> models{
     {"gpt2_tiny", binding<gpt2_tiny>},
     {"gpt2_small", binding<fl::gpt2<fl::gpt2_size::small>>},
     {"resnet101", binding<fl::resnet<101>>},
-    {"resnet101_32", binding<fl::resnet<101, 10, fl::resnet_stem::cifar>>},
+    {"resnet101_64", binding<resnet101_64>},
 };
 
 /// What the command line says.
@@ -174,7 +180,7 @@ void run(const fl::model_binding& model, const settings& s) {
 
 int main(int argc, char** argv) try {
   const auto model = models.find(argc > 1 ? argv[1] : "");
-  if (model == models.end()) fl::fail(fl::errc::usage, "the first argument is gpt2_tiny, gpt2_small, resnet101 or resnet101_32");
+  if (model == models.end()) fl::fail(fl::errc::usage, "the first argument is gpt2_tiny, gpt2_small, resnet101 or resnet101_64");
   run(model->second(), settings(argc, argv));
 } catch (const std::exception& e) {
   std::fprintf(stderr, "vs_torch_steps_bench: %s\n", e.what());
