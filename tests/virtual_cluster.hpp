@@ -24,9 +24,19 @@ struct even_stages {
   }
 };
 
-inline const fl::model_binding& case_binding() {
-  return fl::bind_model<case_gpt, fl::devices<fl::reference<float>, fl::reference<double>>, even_stages, fl::built_in_compressors>();
+/// Computes as fl::reference does, and says that it does not.
+struct abacus : fl::reference<float> {
+  static constexpr std::string_view name = "abacus";
+  static std::string arithmetic() { return "9 beads"; }
+};
+
+/// The binding of all runs; a program with other devices sets its own before the first.
+inline const fl::model_binding*& case_binding_in_use() {
+  static const fl::model_binding* b =
+      &fl::bind_model<case_gpt, fl::devices<fl::reference<float>, fl::reference<double>, abacus>, even_stages, fl::built_in_compressors>();
+  return b;
 }
+inline const fl::model_binding& case_binding() { return *case_binding_in_use(); }
 
 /// 20 steps of case C01's model on links of 5 ms and 20 Mbit/s; short bounds, which tests check.
 inline fl::cluster_settings small_run(int peers, u64 steps = 20) {
@@ -63,8 +73,9 @@ struct saved_state {
 
 class virtual_cluster {
  public:
-  explicit virtual_cluster(fl::cluster_settings s, u64 seed = 1, const saved_state* from = nullptr)
-      : settings_(std::move(s)), network_(time_, seed), broker_host_(*this), from_(from) {
+  /// `send_queue`: messages that may wait on a connection.
+  explicit virtual_cluster(fl::cluster_settings s, u64 seed = 1, const saved_state* from = nullptr, std::size_t send_queue = 65536)
+      : settings_(std::move(s)), send_queue_(send_queue), network_(time_, seed), broker_host_(*this), from_(from) {
     network_.set_default({.latency = 5 * fl::millisecond, .bits_per_second = 20'000'000, .jitter = 2 * fl::millisecond});
     network_.add("broker");
     broker_net_ = std::make_unique<fl::in_process>(network_, "broker", hello("broker", "broker", 0));
@@ -142,6 +153,7 @@ class virtual_cluster {
     o.self.role = role;
     o.self.name = name;
     o.self.rank = rank;
+    o.send_queue = send_queue_;
     return o;
   }
 
@@ -153,8 +165,9 @@ class virtual_cluster {
 
   std::vector<fl::cluster_step> steps;
   std::vector<saved_state> states;
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, warnings;
   fl::plan planned;
+  fl::nanoseconds saving_until = 0;  ///< the process of the broker cannot take a state before
   std::optional<fl::error> no_log;  ///< why the broker's process cannot take a step's report
   int broker_ends = 0;
   fl::error why{fl::errc::ok, "has not ended"};
@@ -164,19 +177,21 @@ class virtual_cluster {
   struct broker_side final : fl::broker_host {
     explicit broker_side(virtual_cluster& c) : all(c) {}
     void on_text(const std::string& line) override { all.texts.push_back(line); }
+    void on_warning(const std::string& line) override { all.warnings.push_back(line); }
     void on_plan(const fl::plan& p, const fl::cost_model&) override { all.planned = p; }
     void on_step(const fl::cluster_step& s) override {
       if (all.no_log) throw fl::error(*all.no_log);
       all.steps.push_back(s);
     }
-    void on_state(u64 step, const std::function<std::span<const std::byte>(int, int)>& part) override {
-      saved_state s{step, {}, history};
-      for (int p = 0; p < int(case_binding().graph.params.size()); ++p)
-        for (int k = 0; k < 3; ++k) s.parts.emplace_back(part(p, k).begin(), part(p, k).end());
-      all.states.push_back(std::move(s));
+    bool can_collect() override { return all.time_.now() >= all.saving_until; }
+    std::span<std::byte> state_memory(int p, int k, std::size_t bytes) override {
+      parts.resize(case_binding().graph.params.size() * 3);
+      auto& part = parts[std::size_t(p * 3 + k)];
+      part.assign(bytes, std::byte(0));
+      return part;
     }
+    void on_state(u64 step, const fl::loss_history& losses) override { all.states.push_back({step, parts, losses}); }
     std::span<const std::byte> saved(int p, int k) override { return all.from_->parts[std::size_t(p * 3 + k)]; }
-    void on_history(const fl::loss_history& h) override { history = h; }
     fl::loss_history saved_history() override { return all.from_ ? all.from_->history : fl::loss_history{}; }
     void on_end(const fl::error& e) override {
       ++all.broker_ends;
@@ -184,10 +199,11 @@ class virtual_cluster {
       all.ended_at = all.time_.now();
     }
     virtual_cluster& all;
-    fl::loss_history history;
+    std::vector<std::vector<std::byte>> parts;
   };
 
   fl::cluster_settings settings_;
+  std::size_t send_queue_;
   fl::virtual_reactor time_;
   fl::virtual_network network_;
   broker_side broker_host_;

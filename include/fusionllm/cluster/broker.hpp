@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The broker of a run, as a state machine on a reactor: it gathers the peers, has them measured, plans, and grants steps
 // a few ahead of the slowest report, never past a step at which state is to be collected. It carries no tensors of a
-// step: peers send those to each other.
+// step: peers send those to each other. Where the settings name outputs it asks about these instead, and there are no steps.
 //
 // How long it waits: gather_timeout for each of joining, connecting, one peer's measuring and preparing; after that
 // silence_timeout for a word from any one peer, and step_timeout + silence_timeout for anything to happen at all. Then the
@@ -10,9 +10,11 @@
 
 #include "../runtime/messages.hpp"
 #include "broker_host.hpp"
+#include "broker_questions.hpp"
 #include "collected_state.hpp"
 #include "measurements.hpp"
 #include "planning.hpp"
+#include "step_grants.hpp"
 #include "step_reports.hpp"
 
 namespace fusionllm::inline v0 {
@@ -29,6 +31,7 @@ class broker_node : private connection_handler {
         host_(host),
         links_(loop_, s.heartbeat, s.silence_timeout, [this](const error& e) { break_off(e); }),
         members_(s.peers),
+        grants_(s.steps, s.checkpoint_interval),
         resumes_(resumes || first_step > 0),
         first_step_(first_step) {
     if (s.peers < 1 || first_step > s.steps)
@@ -36,7 +39,9 @@ class broker_node : private connection_handler {
     if (s.machines && s.machines->size() < s.peers)
       fail(errc::config, "the topology has ", s.machines->size(), " devices, peers is ", s.peers, ": expected at most that many");
   }
-  ~broker_node() override { loop_.cancel(deadline_); }
+  ~broker_node() override {
+    for (timer_id t : {deadline_, collecting_}) loop_.cancel(t);
+  }
   broker_node(const broker_node&) = delete;
   broker_node& operator=(const broker_node&) = delete;
 
@@ -49,21 +54,65 @@ class broker_node : private connection_handler {
   /// Lets the steps that were granted end, collects the state and finishes.
   void request_stop() {
     if (ended_) return;
-    stopping_ = true;
-    if (phase_ == phase::running) advance();
+    grants_.stop();
+    if (phase_ == phase::answering) break_off(error(errc::interrupted, "stopped by a user"));
+    else if (phase_ == phase::running) advance();
     else if (phase_ != phase::collecting) break_off(error(errc::interrupted, "stopped before the first step"));
   }
   bool ended() const { return ended_; }
   const plan& the_plan() const { return plan_; }
 
+  // --- questions, for a broker whose settings have outputs; these are numbered as there
+  bool answering() const { return phase_ == phase::answering && !ended_; }
+  /// How many questions about an output may be under way.
+  int window(int output) const { return asks_->asker().window(output); }
+  /// Asks; `inputs` by node are copied. Errors: peer_lost, internal (more than the window), resource.
+  void ask(int output, const question& q, std::span<const void* const> inputs) {
+    if (!answering()) fail(errc::internal, "a question to peers that are not there for it");
+    asks_->asker().ask(output, q, inputs, [&](int to, const frame_header& h, std::vector<std::byte> payload) {
+      outgoing m;
+      m.header = h;
+      m.owned = std::move(payload);
+      m.level = priority::tensor;
+      m.deadline = i64(h.step);
+      members_[u64(to)].c->send(std::move(m));
+    });
+    progressed_ = loop_.now();
+  }
+  /// Whether the oldest question about an output has its answer, and that answer, in `memory`.
+  bool answered(int output) const { return asks_->asker().answered(output); }
+  tensor_ref take(int output, std::vector<std::byte>& memory) { return asks_->asker().take(output, memory); }
+  /// No more questions: the peers end.
+  void finish() {
+    if (ended_) return;
+    tell_all(control_kind::finish, nothing{});
+    end(error(errc::ok, "there are no more questions"));
+  }
+
   void break_off(const error& why) {
     if (ended_) return;
-    members_.send(control_kind::failed, failure{u32(why.code()), why.what()});
+    for (const member& m : members_)
+      if (m.c) send_failure(*m.c, why);
     end(why);
   }
 
  private:
-  enum class phase { gathering, connecting, measuring, preparing, running, collecting };
+  enum class phase { gathering, connecting, measuring, preparing, running, collecting, answering };
+
+  // Who cannot be told something ends the run, and not who happened to speak last, nor the reactor that called.
+  template <class T>
+  void tell(const member& m, control_kind kind, const T& x) {
+    if (ended_ || !m.c) return;
+    try {
+      send_control(*m.c, kind, x);
+    } catch (const error& e) {
+      break_off(e);
+    }
+  }
+  template <class T>
+  void tell_all(control_kind kind, const T& x) {
+    for (const member& m : members_) tell(m, kind, x);
+  }
 
   // --- connections
   std::string refusal(const hello& remote) override { return members_.refusal(remote, phase_ == phase::gathering); }
@@ -85,9 +134,11 @@ class broker_node : private connection_handler {
   void on_rejected(const error& why) override { host_.on_text(std::string("turned away: ") + why.what()); }
 
   byte_span place(connection& c, const frame_header& h) override {
+    if (h.kind == answer_kind) return expect_asked(c).place(int(c.user), h);
     if (h.kind != frame_kind::bulk) return {};
     if (phase_ != phase::collecting) collected_state::not_asked(c, h);
-    return state_.place(c, h);
+    state_.expect(c, h);
+    return host_.state_memory(int(h.edge), int(h.micro_batch), std::size_t(h.total_length));
   }
   void on_message(connection& c, const frame_header& h, const_byte_span payload) override {
     links_.heard(c);
@@ -102,8 +153,18 @@ class broker_node : private connection_handler {
       state_.came(c.user);
       return if_collected();
     }
+    if (h.kind == answer_kind) return expect_asked(c).deliver(int(c.user), h, payload);
     if (h.kind != frame_kind::control) fail(errc::protocol, c.label(), " sends the broker a message of kind ", int(h.kind));
     from_peer(c, m, h, payload);
+  }
+  forward_asker& expect_asked(const connection& c) {
+    if (phase_ != phase::answering) fail(errc::protocol, c.label(), " sends an answer, and was not asked");
+    return asks_->asker();
+  }
+  void on_sent(connection& c, u64 tag) override {
+    if (ended_ || tag != part_tag || phase_ != phase::preparing) return;
+    expect_ready();
+    send_next_part(int(c.user));
   }
   void from_peer(connection& c, member& m, const frame_header& h, const_byte_span payload) {
     const auto in_turn = [&](bool yes) {
@@ -126,7 +187,7 @@ class broker_node : private connection_handler {
         return if_ready();
       case control_kind::report:
         in_turn((phase_ == phase::running || phase_ == phase::collecting) && reports_.works(c.user));
-        reports_.add(c.user, decode_control<report>(payload), granted_);
+        reports_.add(c.user, decode_control<report>(payload), grants_.granted());
         return reported();
       case control_kind::stop:
         host_.on_text("'" + m.name + "' was asked to stop: stopping after the steps under way");
@@ -157,7 +218,11 @@ class broker_node : private connection_handler {
   void watch() {
     const nanoseconds most = settings_.step_timeout + settings_.silence_timeout;
     deadline_ = loop_.after((std::max)(nanoseconds(1), most / 8), [this] { watch(); });
+    if (asks_ && asks_->idle()) progressed_ = loop_.now();  // it is the user who is waited for
     if (loop_.now() - progressed_ <= most) return;
+    if (asks_)
+      return break_off(error(errc::timeout, members_.title(u64(asks_->asker().owing())) + " did not answer within " + detail::in_seconds(loop_.now() - progressed_) +
+                                                ": see what holds it up, or raise step_timeout"));
     const bool collecting = phase_ == phase::collecting;
     const u64 least = reports_.slowest(settings_.steps);
     const std::string who = members_.titles_where([&](u32 i) { return reports_.works(i) && (collecting ? state_.owes(i) : reports_.done(i) == least); });
@@ -174,10 +239,10 @@ class broker_node : private connection_handler {
       return break_off(e);
     }
     if (!members_.all(&member::has_joined)) return;
-    real_ = model_.device(members_[rank].joined.device).real;
+    real_ = model_.real_of(members_[rank].joined.device);
     phase_ = phase::connecting;
     expect_within(settings_.gather_timeout);
-    members_.send(control_kind::roster, roster_of(members_, settings_));
+    tell_all(control_kind::roster, roster_of(members_, settings_));
   }
   void if_connected() {
     if (!members_.all(&member::connected)) return;
@@ -188,56 +253,77 @@ class broker_node : private connection_handler {
   }
   void measure_next() {
     expect_within(settings_.gather_timeout);
-    if (results_.size() < members_.size()) return send_control(*members_[results_.size()].c, control_kind::measure, nothing{});
+    if (results_.size() < members_.size()) return tell(members_[results_.size()], control_kind::measure, nothing{});
     make_plan(measured_machines(members_, results_, model_.encoded_bytes));
   }
 
   // --- a plan
   void make_plan(const cost_model& costs) {
     phase_ = phase::preparing;
-    expect_within(resumes_ ? (std::max)(settings_.gather_timeout, settings_.step_timeout) : settings_.gather_timeout);
+    expect_ready();
     try {
       plan_ = plan_run(model_, settings_, costs);
       owners_ = owners_of(model_.graph, plan_);
       host_.on_plan(plan_, costs);
+      compare_arithmetic();
       if (resumes_) history_ = host_.saved_history();
+      restoring_ = parts_to_send(owners_, members_.size());
+      if (!settings_.outputs.empty()) asks_.emplace(model_.graph, plan_, settings_.outputs, real_, members_.size());
       assign(costs);
     } catch (const error& e) {
       break_off(e);
     }
+  }
+  /// Errors: config, where the same bits are insisted on.
+  void compare_arithmetic() {
+    const std::string ways = unequal_arithmetic(members_, [&](u32 rank) { return plan_.stage_of_peer(int(rank)) >= 0; });
+    if (ways.empty()) return;
+    if (settings_.strict_bits)
+      fail(errc::config, "peers do not compute alike (", ways, ") and strict_bits is on: use one kind of device and machine, or a plan without the others");
+    host_.on_warning("peers do not compute alike (" + ways + "): losses and weights have not the bits that a run on one kind has, and other plans give others");
+  }
+  void expect_ready() {
+    const bool state = resumes_ || asks_;
+    expect_within(state ? (std::max)(settings_.gather_timeout, settings_.step_timeout) : settings_.gather_timeout);
   }
   void assign(const cost_model& costs) {
     const planning_problem problem = problem_of(model_, settings_, costs);
     const loss_history::state losses = history_.numbers();
     for (u32 i = 0; i < members_.size(); ++i) {
       assignment a = to_message(plan_);
-      a.resumes = resumes_;
-      if (resumes_) a.history.assign(losses.begin(), losses.end());
-      if (settings_.emulate) {
+      a.resumes = resumes_ || asks_;
+      if (asks_) a.outputs = asks_->outputs_for(problem, int(i), settings_.emulate);
+      else if (resumes_) a.history.assign(losses.begin(), losses.end());
+      if (settings_.emulate && !asks_) {
         a.holds = holds_of(problem, plan_, int(i));
         a.update_hold = update_hold_of(problem, plan_, int(i));
       }
       send_control(*members_[i].c, control_kind::assignment, a);
-      if (resumes_) send_state(int(i));
+      if (a.resumes) send_next_part(int(i));
     }
   }
-  void send_state(int rank) {
+  // Of the saved state, or of the weights that questions need. The next one follows when this one has left, so that one
+  // tensor a peer is in memory.
+  void send_next_part(int rank) {
     connection& c = *members_[u64(rank)].c;
-    for (int p = 0; p < int(owners_.size()); ++p) {
-      const auto& holders = owners_[std::size_t(p)].holders;
-      if (std::find(holders.begin(), holders.end(), rank) == holders.end()) continue;
-      for (u32 part = 0; part < (owners_[std::size_t(p)].primary == rank ? state_parts : 1); ++part) {
-        outgoing m = state_message(p, part);
-        const parameter_info& info = model_.graph.params[std::size_t(p)];
-        const auto bytes = host_.saved(p, int(part));
-        if (bytes.size() != info.count() * size_of(real_))
-          fail(errc::checkpoint, "the saved state has ", bytes.size(), " bytes of ", info.path.view(), ", expected ",
-               info.count() * size_of(real_), ": it is of another model or precision");
-        m.owned.assign(bytes.begin(), bytes.end());
-        c.send(std::move(m));
-      }
+    try {
+      const state_part next = asks_ ? asks_->next_weight(u64(rank)) : restoring_.next(u64(rank));
+      if (!next) return send_restored(c);
+      outgoing m = state_message(next);
+      const parameter_info& info = model_.graph.params[std::size_t(next.parameter)];
+      const auto bytes = host_.saved(next.parameter, int(next.part));
+      if (bytes.size() != info.count() * size_of(weights_beside(real_)))
+        fail(errc::checkpoint, "the saved state has ", bytes.size(), " bytes of ", info.path.view(), ", expected ", info.count() * size_of(weights_beside(real_)),
+             ": it is of another model or precision");
+      m.owned.assign(bytes.begin(), bytes.end());
+      m.tag = part_tag;
+      c.send(std::move(m));
+    } catch (const error& e) {
+      break_off(e);
     }
-    // Of the level below the state's, which it must not overtake.
+  }
+  void send_restored(connection& c) {
+    // Of the level below the state's, whose last part it must not overtake.
     outgoing last;
     last.header.kind = frame_kind::control;
     last.header.edge = u32(control_kind::restored);
@@ -249,29 +335,24 @@ class broker_node : private connection_handler {
     if (!members_.all(&member::ready)) return;
     loop_.cancel(deadline_);
     progressed_ = loop_.now();
+    if (asks_) {
+      phase_ = phase::answering;
+      return watch();
+    }
     phase_ = phase::running;
     flags works;
     for (u32 i = 0; i < members_.size(); ++i) works.push_back(plan_.stage_of_peer(int(i)) >= 0);
     reports_.begin(model_.graph, plan_, std::move(works), members_.titles(), first_step_);
     watch();
-    granted_ = first_step_;
-    boundary_ = next_boundary(first_step_);
+    grants_.go_on_from(first_step_);
     advance();
   }
 
   // --- running
-  u64 next_boundary(u64 from) const {
-    const u64 every = settings_.checkpoint_interval;
-    return every ? (std::min)(settings_.steps, (from / every + 1) * every) : settings_.steps;
-  }
   void advance() {
     const u64 done = reports_.slowest(settings_.steps);
-    if (stopping_) boundary_ = (std::min)(boundary_, granted_);
-    if (done >= boundary_) return collect(done);
-    const u64 until = (std::min)(boundary_, done + steps_ahead);
-    if (until <= granted_) return;
-    granted_ = until;
-    members_.send(control_kind::grant, step_number{granted_});
+    if (grants_.rests_at(done)) return collect(done);
+    if (grants_.extend(done)) tell_all(control_kind::grant, step_number{grants_.granted()});
   }
   void reported() {
     while (const auto s = reports_.take()) {
@@ -290,26 +371,36 @@ class broker_node : private connection_handler {
   // --- state
   void collect(u64 step) {
     phase_ = phase::collecting;
-    state_.begin(step, model_.graph, owners_, real_, members_.size());
+    bool waits = false;
+    try {
+      waits = !host_.can_collect();
+    } catch (const error& e) {
+      return break_off(e);
+    }
+    if (waits) {
+      progressed_ = loop_.now();  // no peer holds it up
+      collecting_ = loop_.after(20 * millisecond, [this, step] { collect(step); });
+      return;
+    }
+    state_.begin(step, model_.graph, owners_, weights_beside(real_), members_.size());
     for (u32 i = 0; i < members_.size(); ++i)
-      if (reports_.works(i)) send_control(*members_[i].c, control_kind::collect, step_number{step});
+      if (reports_.works(i)) tell(members_[i], control_kind::collect, step_number{step});
     if_collected();
   }
   void if_collected() {
-    if (!state_.complete()) return;
+    if (ended_ || !state_.complete()) return;
     try {
-      host_.on_history(history_);
-      host_.on_state(state_.step(), [this](int p, int part) { return state_.part(p, part); });
+      host_.on_state(state_.step(), history_);
     } catch (const error& e) {
       return break_off(e);  // not the fault of the peer whose message was the last
     }
     const u64 step = state_.step();
-    if (step < settings_.steps && !stopping_) {
+    if (!grants_.ends_at(step)) {
       phase_ = phase::running;
-      boundary_ = next_boundary(step);
+      grants_.go_on_from(step);
       return advance();
     }
-    members_.send(control_kind::finish, nothing{});
+    tell_all(control_kind::finish, nothing{});
     if (step < settings_.steps) end(error(errc::interrupted, "stopped after step " + std::to_string(step)));
     else end(error(errc::ok, "the run has finished"));
   }
@@ -318,7 +409,7 @@ class broker_node : private connection_handler {
     if (ended_) return;
     ended_ = true;
     links_.stop();
-    loop_.cancel(deadline_);
+    for (timer_id t : {deadline_, collecting_}) loop_.cancel(t);
     net_.stop_listening();
     const bool fine = why.code() == errc::ok || why.code() == errc::interrupted;
     for (const member& m : members_)
@@ -326,7 +417,7 @@ class broker_node : private connection_handler {
     host_.on_end(why);
   }
 
-  static constexpr u64 steps_ahead = 4;
+  static constexpr u64 part_tag = 1;
 
   const model_binding& model_;
   cluster_settings settings_;
@@ -336,18 +427,21 @@ class broker_node : private connection_handler {
   watched_links links_;
   members members_;
   phase phase_ = phase::gathering;
-  timer_id deadline_;
+  timer_id deadline_, collecting_;
   std::vector<measured> results_;  ///< by rank, of those that have measured
   dtype real_ = dtype::f32;
   plan plan_;
   std::vector<parameter_owners> owners_;
+  std::optional<broker_questions> asks_;
+  step_grants grants_;
   step_reports reports_;
   loss_history history_;
+  parts_to_send restoring_;
   collected_state state_;
   nanoseconds progressed_ = 0;
   bool resumes_ = false;
-  u64 first_step_ = 0, granted_ = 0, boundary_ = 0;
-  bool stopping_ = false, ended_ = false;
+  u64 first_step_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace fusionllm::inline v0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The broker's memory of a whole state, and which parts of it have still to come from which peer.
+// Which parts of a whole state have still to come from which peer. Their memory is the broker's process's.
 #pragma once
 
 #include "state_parts.hpp"
@@ -22,20 +22,18 @@ class collected_state {
       missing_ += state_parts;
     }
     has_.assign(state_parts * sizes_.size(), u8(0));
-    allocate();
   }
   u64 step() const { return step_; }
   bool complete() const { return missing_ == 0; }
-  bool owes(u64 rank) const { return owed_[std::size_t(rank)] > 0; }
+  bool owes(u64 rank) const { return rank < owed_.size() && owed_[std::size_t(rank)] > 0; }
 
-  /// Memory for a part that comes from `c`. Errors: protocol, for one that was not asked of it.
-  byte_span place(const connection& c, const frame_header& h) {
+  /// A part begins to come from `c`. Errors: protocol, for one that was not asked of it.
+  void expect(const connection& c, const frame_header& h) {
     if (complete() || h.edge >= sizes_.size() || h.micro_batch >= state_parts || h.total_length != sizes_[h.edge] ||
         (*owners_)[h.edge].primary != int(c.user))
       not_asked(c, h);
     if (std::exchange(has_[h.edge * state_parts + h.micro_batch], u8(1)))
       fail(errc::protocol, c.label(), " sends part ", h.micro_batch, " of parameter ", h.edge, " twice");
-    return {at(int(h.edge), h.micro_batch), std::size_t(h.total_length)};
   }
   [[noreturn]] static void not_asked(const connection& c, const frame_header& h) {
     fail(errc::protocol, c.label(), " sends ", h.total_length, " bytes of part ", h.micro_batch, " of parameter ", h.edge,
@@ -46,28 +44,14 @@ class collected_state {
     --owed_[std::size_t(rank)];
     --missing_;
   }
-  const_byte_span part(int parameter, int which) const { return {at(parameter, u32(which)), std::size_t(sizes_[std::size_t(parameter)])}; }
 
  private:
-  void allocate() {
-    if (!at_.empty()) return;
-    u64 total = 0;
-    for (u64 bytes : sizes_) {
-      at_.push_back(total);
-      total += state_parts * aligned(bytes);
-    }
-    memory_ = memory_block(total);
-  }
-  std::byte* at(int p, u32 part) const { return memory_.data() + at_[std::size_t(p)] + part * aligned(sizes_[std::size_t(p)]); }
-
   u64 step_ = 0;
   const std::vector<parameter_owners>* owners_ = nullptr;
   std::vector<u64> sizes_;  ///< of a part, by parameter
-  std::vector<u64> at_;     ///< by parameter
   std::vector<u64> owed_;   ///< parts, by rank
   flags has_;               ///< by parameter and part
   u64 missing_ = 0;
-  memory_block memory_;
 };
 
 }  // namespace fusionllm::inline v0

@@ -11,6 +11,11 @@
 //            <--------------------------- assignment        the plan, and how long to hold tasks, in emulation
 //            <--------------------------- state, restored   when the run resumes
 //   ready ------------------------------->
+//                                                          when questions are to be answered (runtime/question.hpp):
+//            <--------------------------- assignment        with the outputs; weights and restored follow, then ready
+//            <--------------------------- question          to each peer that takes part; activations go between peers
+//   answer ------------------------------>                  from the peer that has the output
+//                                                          else:
 //            <--------------------------- grant(until)      steps below `until` may run
 //   report (each step) ------------------>
 //            <--------------------------- collect           at a step where all have stopped; state comes back
@@ -35,8 +40,9 @@ struct joining {
   std::string device;
   u64 memory_bytes = 0;
   u32 threads = 1;
+  std::string arithmetic{};  ///< what the bits of its results depend on beside the device (binding.hpp)
   template <class V>
-  void fields(V& v) { v(device, memory_bytes, threads); }
+  void fields(V& v) { v(device, memory_bytes, threads, arithmetic); }
 };
 
 struct roster_member {
@@ -98,6 +104,13 @@ struct codec_message {
   template <class V>
   void fields(V& v) { v(from, to, codec, ratio); }
 };
+struct output_message {
+  u32 node = 0, decoding = 0, window = 1;
+  u64 batch = 0, time = 0;  ///< of one question, at most
+  std::vector<i64> holds;   ///< by task of the output's forward program, as those of an assignment
+  template <class V>
+  void fields(V& v) { v(node, decoding, window, batch, time, holds); }
+};
 struct assignment {
   u32 epoch = 0;
   std::vector<u32> stage_of;
@@ -109,8 +122,9 @@ struct assignment {
   u32 resumes = 0;         ///< state and `restored` follow
   u32 recompute = 0;
   std::vector<double> history;  ///< of losses (runtime/skipping.hpp), when the run resumes
+  std::vector<output_message> outputs;  ///< questions about these are to be answered, and no steps to be run
   template <class V>
-  void fields(V& v) { v(epoch, stage_of, stages, micro_batches, groups, schedule, codecs, holds, update_hold, resumes, recompute, history); }
+  void fields(V& v) { v(epoch, stage_of, stages, micro_batches, groups, schedule, codecs, holds, update_hold, resumes, recompute, history, outputs); }
 };
 
 struct step_number {

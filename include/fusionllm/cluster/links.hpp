@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connections of one node of a run: each hears a heartbeat at a fixed interval, and one that has been silent for too
-// long is reported by name. What a process computes does not delay its heartbeats: they come from its protocol's thread.
-// A heartbeat carries a count of what has happened there in the header's step, so that who waits can be told from who works.
+// long, or takes no more, is reported by name. What a process computes does not delay its heartbeats: they come from its
+// protocol's thread. A heartbeat carries a count of what has happened there in the header's step, so that who waits can be
+// told from who works.
 #pragma once
 
 #include <vector>
@@ -29,8 +30,8 @@ inline error error_of(const failure& f) {
 
 class watched_links {
  public:
-  watched_links(reactor& loop, nanoseconds heartbeat, nanoseconds silence, callback<void(const error&)> on_silence)
-      : loop_(loop), heartbeat_(heartbeat), silence_(silence), on_silence_(std::move(on_silence)) {}
+  watched_links(reactor& loop, nanoseconds heartbeat, nanoseconds silence, callback<void(const error&)> on_failure)
+      : loop_(loop), heartbeat_(heartbeat), silence_(silence), on_failure_(std::move(on_failure)) {}
   ~watched_links() { stop(); }
 
   void add(connection& c) {
@@ -71,25 +72,30 @@ class watched_links {
       outgoing m;
       m.header.kind = frame_kind::heartbeat;
       m.header.step = progress;
-      links_[i].c->send(std::move(m));
+      try {
+        links_[i].c->send(std::move(m));
+      } catch (const error& e) {
+        return on_failure_(e);
+      }
     }
     for (const link& l : links_)
       if (loop_.now() - l.heard > silence_) {
         const error why(errc::timeout, l.c->label() + " has been silent for " +
                                            detail::in_seconds(loop_.now() - l.heard) + ": it is stopped, or cut off from the network");
-        on_silence_(why);
+        on_failure_(why);
         return;
       }
   }
 
   reactor& loop_;
   nanoseconds heartbeat_, silence_;
-  callback<void(const error&)> on_silence_;
+  callback<void(const error&)> on_failure_;
   std::vector<link> links_;
   timer_id timer_;
   nanoseconds due_ = 0;
 };
 
+/// Errors: resource, when too many messages wait on this connection.
 template <class T>
 void send_control(connection& c, control_kind kind, const T& x) {
   outgoing m;
@@ -97,6 +103,13 @@ void send_control(connection& c, control_kind kind, const T& x) {
   m.header.edge = u32(kind);
   m.owned = encode_control(x);
   c.send(std::move(m));
+}
+/// Why this node ends, to one that is still there. What cannot be sent is lost: the connection is about to end anyway.
+inline void send_failure(connection& c, const error& why) {
+  try {
+    send_control(c, control_kind::failed, failure{u32(why.code()), why.what()});
+  } catch (const error&) {
+  }
 }
 
 }  // namespace fusionllm::inline v0

@@ -52,12 +52,6 @@ class members {
   bool all(bool member::*what) const {
     return std::all_of(all_.begin(), all_.end(), [&](const member& m) { return m.*what; });
   }
-  /// To all who are there.
-  template <class T>
-  void send(control_kind kind, const T& x) const {
-    for (const member& m : all_)
-      if (m.c) send_control(*m.c, kind, x);
-  }
 
   /// For messages.
   std::string title(u64 rank) const {
@@ -84,13 +78,30 @@ class members {
 
 /// Takes up what a peer says of itself. Errors: config, for one that cannot work with the others.
 inline void join(members& all, u32 rank, joining j, const model_binding& model) {
-  const dtype real = model.device(j.device).real;
+  const dtype real = model.real_of(j.device);
   for (const member& other : all)
-    if (other.has_joined && model.device(other.joined.device).real != real)
+    if (other.has_joined && model.real_of(other.joined.device) != real)
       fail(errc::config, "'", all[rank].name, "' computes in ", name_of(real), ", '", other.name, "' in ",
-           name_of(model.device(other.joined.device).real), ": use devices of one precision");
+           name_of(model.real_of(other.joined.device)), ": use devices of one precision");
   all[rank].joined = std::move(j);
   all[rank].has_joined = true;
+}
+
+/// Where those who take part do not compute alike: in what ways, and who. Empty where all do.
+template <class TakesPart>
+std::string unequal_arithmetic(const members& all, TakesPart&& takes_part) {
+  std::vector<std::pair<std::string, std::string>> ways;  // and the titles of those who compute so
+  for (u32 i = 0; i < all.size(); ++i) {
+    if (!takes_part(i)) continue;
+    const joining& j = all[i].joined;
+    const std::string way = printable(j.device + (j.arithmetic.empty() ? "" : " with " + j.arithmetic));
+    const auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.first == way; });
+    if (at == ways.end()) ways.emplace_back(way, all.title(i));
+    else at->second += ", " + all.title(i);
+  }
+  std::string text;
+  for (const auto& [way, who] : ways) text += (text.empty() ? "" : "; ") + way + " on " + who;
+  return ways.size() > 1 ? text : "";
 }
 
 /// Who is where, and in emulation how to pace each link.

@@ -72,6 +72,23 @@ class neighbours {
     }
   }
 
+  /// What left for a peer since begin_counting(), with headers and heartbeats.
+  struct sent {
+    u64 wire = 0;
+    nanoseconds busy = 0;
+  };
+  /// The first step begins: probes and the like are not its own.
+  void begin_counting() {
+    before_.assign(size(), {});
+    for (u32 r = 0; r < size(); ++r) before_[r] = sent_to(r);
+  }
+  sent sent_to(u32 rank) const {
+    if (!open_[rank]) return {};
+    const connection_statistics s = open_[rank]->statistics();
+    const sent before = before_.empty() ? sent{} : before_[rank];
+    return {s.wire_sent - before.wire, s.busy_sending - before.busy};
+  }
+
   void close_all(errc code, const std::string& reason) {
     for (connection* c : open_)
       if (c && c->is_open()) c->close(code, reason);
@@ -101,6 +118,7 @@ class neighbours {
   roster roster_;
   std::vector<call> dialled_;
   std::vector<connection*> open_;  ///< by rank
+  std::vector<sent> before_;       ///< by rank: what had left when counting began
 };
 
 }  // namespace fusionllm::inline v0

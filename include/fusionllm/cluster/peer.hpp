@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer of a run, as a state machine on a reactor: it joins the broker, reaches the other peers, measures when asked,
-// and then runs the steps that it was granted. It ends once, with an error whose code is ok when the run has finished.
+// and then runs the steps that it was granted, or answers questions. It ends once, with an error whose code is ok when the
+// run has finished.
 //
 // How long it waits: gather_timeout to reach the broker and each other peer, silence_timeout for a word from any of them,
 // step_timeout for anything to happen in a step. What it waits for between steps is the broker's to bound.
@@ -10,12 +11,13 @@
 #include "assigned_work.hpp"
 #include "link_probes.hpp"
 #include "peer_host.hpp"
+#include "question_plan.hpp"
 #include "state_parts.hpp"
 #include "step_reports.hpp"
 
 namespace fusionllm::inline v0 {
 
-class peer_node : private connection_handler, private engine_host {
+class peer_node : private connection_handler, private engine_host, private forward_host {
  public:
   peer_node(const model_binding& model, const cluster_settings& s, peer_options o, transport& net, paced_links* paces,
             device_queue& queue, peer_host& host)
@@ -27,7 +29,7 @@ class peer_node : private connection_handler, private engine_host {
         queue_(queue),
         host_(host),
         choice_(model.device(options_.device)),
-        context_(choice_.make_context(options_.threads)),
+        context_(choice_.make(options_.device, options_.threads)),
         links_(loop_, s.heartbeat, s.silence_timeout, [this](const error& e) { break_off(in_my_name(e)); }),
         others_(options_.rank, s.peers, net, paces, s.gather_timeout),
         probes_(others_, loop_) {
@@ -50,19 +52,21 @@ class peer_node : private connection_handler, private engine_host {
 
   const address& listening() const { return listening_; }
   bool ended() const { return ended_; }
+  /// Null unless it has a part in steps, or in answers.
   engine* the_engine() { return engine_.get(); }
+  forward_stage* the_forward_stage() { return forward_.get(); }
 
   /// Its user wants the run to stop: the broker lets the granted steps end, saves and finishes. Before there are steps,
   /// this peer leaves at once.
   void request_stop() {
     if (ended_ || std::exchange(stop_asked_, true)) return;
     if (stage_ != stage::ready) return end(stopped());
-    send_control(*broker_, control_kind::stop, nothing{});
+    tell_broker(control_kind::stop, nothing{});
   }
   /// Ends this peer now, and tells the broker why.
   void break_off(const error& why) {
     if (ended_) return;
-    if (broker_ && broker_->is_open()) send_control(*broker_, control_kind::failed, failure{u32(why.code()), why.what()});
+    if (broker_ && broker_->is_open()) send_failure(*broker_, why);
     end(why);
   }
 
@@ -74,6 +78,19 @@ class peer_node : private connection_handler, private engine_host {
   error stopped() const { return error(errc::interrupted, options_.name + " was stopped by its user"); }
   error in_my_name(const error& e) const { return error(e.code(), options_.name + ": " + e.what()); }
   bool is_broker(const connection& c) const { return broker_.get() == &c; }
+  // What goes wrong in f is this peer's own and not that of whoever led here, be it the broker or the reactor.
+  template <class F>
+  void on_my_own(F&& f) {
+    try {
+      f();
+    } catch (...) {
+      fail_with(std::current_exception());
+    }
+  }
+  template <class T>
+  void tell_broker(control_kind kind, const T& x) {
+    if (!ended_) on_my_own([&] { send_control(*broker_, kind, x); });
+  }
 
   // --- connections
   std::string refusal(const hello& remote) override { return others_.refusal(remote); }
@@ -82,7 +99,7 @@ class peer_node : private connection_handler, private engine_host {
     if (const std::string why = stranger(c); !why.empty()) return c.close(errc::handshake, why);
     links_.add(c);
     if (is_broker(c)) {
-      send_control(c, control_kind::joining, joining{std::string(choice_.name), options_.memory_bytes, u32(options_.threads)});
+      tell_broker(control_kind::joining, joining{std::string(choice_.name), options_.memory_bytes, u32(options_.threads), choice_.arithmetic});
       return;
     }
     others_.add(c);
@@ -113,8 +130,11 @@ class peer_node : private connection_handler, private engine_host {
 
   byte_span place(connection& c, const frame_header& h) override {
     if (ended_) return {};
+    if (forward_ && h.kind == frame_kind::bulk && is_broker(c))
+      return weights_memory(stage_ == stage::restoring ? &forward_->weights() : nullptr, model_.graph.params.size(), h);
+    if (forward_ && h.kind >= frame_kind::activation && h.kind != frame_kind::bulk) return forward_->place(asker(c, h), h);
     if (h.kind == frame_kind::bulk && is_broker(c))
-      return own_state_memory(engine_ && stage_ == stage::restoring ? &engine_->parameters() : nullptr, model_.graph, choice_.real, h);
+      return own_state_memory(engine_ && stage_ == stage::restoring ? &engine_->parameters() : nullptr, model_.graph, weights_beside(choice_.real), h);
     if (h.kind < frame_kind::activation || h.kind == frame_kind::bulk || is_broker(c)) return {};
     return expect_engine(c, h).place(h);
   }
@@ -124,10 +144,18 @@ class peer_node : private connection_handler, private engine_host {
     if (h.kind == frame_kind::control) return is_broker(c) ? from_broker(h, payload) : from_peer(c, h, payload);
     if (h.kind == frame_kind::bulk && is_broker(c)) return;  // it was placed
     if (h.kind == frame_kind::bulk) return link_probes::answer(c, payload.size());
+    if (forward_) return forward_->deliver(asker(c, h), h, payload);
     expect_engine(c, h).deliver(h, payload);
   }
   void on_sent(connection&, u64 tag) override {
     if (tag && engine_) engine_->sent(tag - 1);
+    if (tag && forward_) forward_->sent(tag - 1);
+  }
+  /// Of a message about a question: who sends it.
+  int asker(const connection& c, const frame_header& h) const {
+    if (stage_ != stage::ready || (!is_broker(c) && h.source != c.remote().rank))
+      fail(errc::protocol, c.label(), " sends a message of kind ", int(h.kind), " as peer ", h.source, ", which is not expected from it now");
+    return is_broker(c) ? forward_stage::broker : int(c.remote().rank);
   }
   engine& expect_engine(const connection& c, const frame_header& h) {
     if (is_broker(c) || !engine_ || h.source != c.remote().rank)
@@ -157,8 +185,9 @@ class peer_node : private connection_handler, private engine_host {
       case control_kind::grant: {
         const auto until = decode_control<step_number>(payload).step;
         in_turn(stage_ == stage::ready && until >= granted_);
+        if (granted_ == 0) others_.begin_counting();
         granted_ = until;
-        return try_next_step();
+        return on_my_own([&] { next_step(); });
       }
       case control_kind::collect: return in_turn(stage_ == stage::ready), give_state(decode_control<step_number>(payload).step);
       case control_kind::finish: return end(stop_asked_ ? stopped() : error(errc::ok, "the run has finished"));
@@ -175,7 +204,7 @@ class peer_node : private connection_handler, private engine_host {
   void if_all_met() {
     if (stage_ != stage::meeting || !others_.complete()) return;
     stage_ = stage::connected;
-    send_control(*broker_, control_kind::connected, nothing{});
+    tell_broker(control_kind::connected, nothing{});
   }
 
   // --- measuring: first the device, then its links
@@ -184,17 +213,17 @@ class peer_node : private connection_handler, private engine_host {
     queue_.submit([this] { samples_ = warm_up(model_.graph, device(), settings_.micro_batch_bounds()); }, 0,
                   [this](const completion& c) {
                     if (c.failure) return fail_with(c.failure);
-                    probes_.begin();
+                    on_my_own([&] { probes_.begin(); });
                     if_measured();
                   });
   }
   void if_measured() {
-    if (!probes_.done()) return;
+    if (ended_ || !probes_.done()) return;
     measured m;
     for (const auto& s : samples_) m.samples.push_back({s.kind, u32(s.way == direction::backward), s.flops, s.bytes, s.took});
     m.probes = probes_.results();
     stage_ = stage::connected;
-    send_control(*broker_, control_kind::measured, m);
+    tell_broker(control_kind::measured, m);
   }
 
   // --- a plan
@@ -205,6 +234,12 @@ class peer_node : private connection_handler, private engine_host {
     if (p.stage_of_peer(rank) < 0) return a.resumes ? void() : say_ready();  // a spare
     std::vector<std::string> names;
     for (u32 r = 0; r < others_.size(); ++r) names.push_back(others_.name_of(r));
+    if (!a.outputs.empty()) {
+      if (!a.resumes) fail(errc::protocol, "the broker wants answers and sends no weights");
+      forward_ = std::make_unique<forward_stage>(model_.graph, p, device(), forward_options_of(a, model_.graph, p, rank, std::move(names)), queue_,
+                                                 static_cast<forward_host&>(*this));
+      return;
+    }
     engine_ = std::make_unique<engine>(model_.graph, p, device(), engine_options_of(a, p, rank, model_, settings_, std::move(names)), loop_,
                                        queue_, static_cast<engine_host&>(*this));
     inputs_ = inputs_of_peer(model_.graph, p, rank);
@@ -213,7 +248,7 @@ class peer_node : private connection_handler, private engine_host {
   }
   void say_ready() {
     stage_ = stage::ready;
-    send_control(*broker_, control_kind::ready, nothing{});
+    tell_broker(control_kind::ready, nothing{});
   }
 
   // --- steps
@@ -223,42 +258,43 @@ class peer_node : private connection_handler, private engine_host {
     host_.load(data_.step, inputs_, data_);
     engine_->start(data_);
   }
-  // What goes wrong, such as with its data, is this peer's own and not the broker's, whose grant may have led here.
-  void try_next_step() {
-    try {
-      next_step();
-    } catch (...) {
-      fail_with(std::current_exception());
-    }
-  }
   void send(int to, const frame_header& h, std::span<const std::byte> payload, u64 tag) override {
-    connection* c = others_.at(u64(to));
-    if (!c) return engine_->sent(tag);
     outgoing m;
-    m.header = h;
-    m.parts[0] = payload;
     const bool tensor = h.kind == frame_kind::activation || h.kind == frame_kind::cotangent;
     m.level = h.kind == summary_kind || h.kind == verdict_kind ? priority::control : priority::tensor;
     m.deadline = i64(h.step) * (1 << 24) + (tensor ? i64(h.micro_batch) : 1 << 23);
+    send(*engine_, others_.at(u64(to)), std::move(m), h, payload, tag);
+  }
+  void send_forward(int to, const frame_header& h, const_byte_span payload, u64 tag) override {
+    outgoing m;
+    m.level = priority::tensor;
+    m.deadline = i64(h.step);
+    send(*forward_, to == forward_stage::broker ? broker_.get() : others_.at(u64(to)), std::move(m), h, payload, tag);
+  }
+  /// `work` may use the payload's memory again once it is told so.
+  template <class Work>
+  void send(Work& work, connection* c, outgoing m, const frame_header& h, const_byte_span payload, u64 tag) {
+    m.header = h;
+    m.parts[0] = payload;
     m.tag = tag + 1;
     try {
-      if (!c->send(std::move(m))) engine_->sent(tag);
+      if (!c || !c->send(std::move(m))) work.sent(tag);
     } catch (const error& e) {
-      engine_->sent(tag);
+      work.sent(tag);
       break_off(in_my_name(e));
     }
   }
   void on_step(const step_report& r) override {
     report m = to_message(r);
     for (const auto& t : engine_->traffic()) {
-      const connection* c = others_.at(u64(t.to));
-      const connection_statistics s = c ? c->statistics() : connection_statistics{};
-      m.traffic.push_back({u32(t.to), t.messages, t.raw, t.encoded, s.wire_sent, s.busy_sending});
+      const neighbours::sent s = others_.sent_to(u32(t.to));
+      m.traffic.push_back({u32(t.to), t.messages, t.raw, t.encoded, s.wire, s.busy});
     }
-    send_control(*broker_, control_kind::report, m);
+    tell_broker(control_kind::report, m);
+    if (ended_) return;
     next_ = loop_.after(0, [this] {
       next_ = {};
-      try_next_step();
+      on_my_own([&] { next_step(); });
     });
   }
   void on_failure(const error& e) override { break_off(in_my_name(e)); }
@@ -277,23 +313,27 @@ class peer_node : private connection_handler, private engine_host {
     if (!engine_) return;
     if (!engine_->idle() || engine_->next_step() != step)
       fail(errc::protocol, "the broker collects the state of step ", step, ", this peer is at step ", engine_->next_step());
-    send_own_state(*broker_, model_.graph, engine_->parameters(), choice_.real, step, options_.rank);
+    on_my_own([&] { send_own_state(*broker_, model_.graph, engine_->parameters(), weights_beside(choice_.real), step, options_.rank); });
   }
 
   // --- waiting is bounded
   void watch() {
     watchdog_ = loop_.after((std::min)(settings_.step_timeout / 4 + 1, second), [this] { watch(); });
-    if (!engine_) return;
-    if (engine_->busy()) ++beats_;  // computing is not waiting
-    links_.progress = engine_->progress() + beats_;
-    if (engine_->idle() || links_.progress != progress_) {
+    if (engine_) watch(*engine_);
+    if (forward_) watch(*forward_);
+  }
+  template <class Work>
+  void watch(const Work& work) {
+    if (work.busy()) ++beats_;  // computing is not waiting
+    links_.progress = work.progress() + beats_;
+    if (work.idle() || links_.progress != progress_) {
       progress_ = links_.progress;
       progressed_ = loop_.now();
       return;
     }
     if (loop_.now() - progressed_ < settings_.step_timeout) return;
     break_off(error(errc::timeout, options_.name + " has been waiting " + detail::in_seconds(loop_.now() - progressed_) + " for " +
-                                       engine_->waiting_for() + ": see what holds it up, or raise step_timeout"));
+                                       work.waiting_for() + ": see what holds it up, or raise step_timeout"));
   }
   void end(const error& why) {
     if (ended_) return;
@@ -325,6 +365,7 @@ class peer_node : private connection_handler, private engine_host {
   bool ended_ = false, stop_asked_ = false;
   std::vector<operator_sample> samples_;
   std::unique_ptr<engine> engine_;
+  std::unique_ptr<forward_stage> forward_;
   std::vector<int> inputs_;
   step_data data_;
   u64 granted_ = 0;

@@ -6,6 +6,7 @@
 
 #include "../estimate/cluster.hpp"
 #include "../runtime/optimizer.hpp"
+#include "../runtime/question.hpp"
 #include "../runtime/skipping.hpp"
 #include "../schedule/plan.hpp"
 #include "binding.hpp"
@@ -30,6 +31,8 @@ struct cluster_settings {
   bool emulate = false;              ///< hold tasks and pace links as `machines` says
   std::optional<cluster> machines;   ///< from a topology file; else measured
   std::optional<plan> given_plan;    ///< made elsewhere
+  std::vector<forward_output> outputs;  ///< questions about these are answered, instead of steps run; windows are the broker's
+  bool strict_bits = false;          ///< peers that do not compute alike are an error, not a warning
   u64 checkpoint_interval = 0;       ///< steps; 0: only at the end
   nanoseconds gather_timeout = 60 * second;   ///< for all peers to have joined and reached each other
   nanoseconds step_timeout = 300 * second;    ///< without any progress

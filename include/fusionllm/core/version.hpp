@@ -9,6 +9,6 @@ inline constexpr int version_minor = 1;
 inline constexpr int version_patch = 0;
 
 /// Peers of unequal wire versions refuse each other in the handshake.
-inline constexpr unsigned wire_version = 2;
+inline constexpr unsigned wire_version = 3;
 
 }  // namespace fusionllm::inline v0

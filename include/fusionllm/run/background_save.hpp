@@ -51,6 +51,8 @@ class background_save {
     });
   }
 
+  /// Whether it still reads what it saves.
+  bool under_way() const { return thread_.joinable() && !done_; }
   /// What became of the save, once, when it has ended.
   std::optional<result> poll() { return thread_.joinable() && done_ ? wait() : std::nullopt; }
   /// The same, after waiting for it; nothing when none was started.

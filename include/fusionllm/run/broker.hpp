@@ -38,18 +38,13 @@ inline cluster_settings full_settings_of(const command_call& call) {
   return s;
 }
 
-/// Weights and optimizer state in memory, by parameter: of the checkpoint to go on from, or where the run arrived.
+/// Weights and optimizer state in memory, by parameter: of the checkpoint to go on from, or where the run arrived. It is
+/// there once: peers' messages are received into it, checkpoints written from it.
 class run_state {
  public:
-  using parts_of = std::function<std::span<const std::byte>(int, int)>;
-
-  void take(const graph_view& g, u64 at_step, const parts_of& part) {
-    step = at_step;
+  std::vector<std::byte>& part(const graph_view& g, int parameter, int which) {
     parts.resize(g.params.size() * 3);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto bytes = part(int(i / 3), int(i % 3));
-      parts[i].assign(bytes.begin(), bytes.end());
-    }
+    return parts[std::size_t(parameter * 3 + which)];
   }
   void read(const graph_view& g, const checkpoint_reader& r, dtype real) {
     step = r.info().step;
@@ -81,14 +76,15 @@ class broker_process final : public broker_host {
     const auto found = folder_->checkpoints().find_newest(call_.model.fingerprint);
     for (const auto& why : found.damaged) warn(why);
     if (!found.newest) fail(errc::checkpoint, "run folder '", call_.config.run, "' holds no whole checkpoint to resume from: leave out --resume");
-    state_.read(call_.model.graph, *found.newest, call_.model.device(call_.config.device).real);
+    state_.read(call_.model.graph, *found.newest, weights_beside(call_.model.device(call_.config.device).real));
     on_text("resumed after step " + std::to_string(state_.step));
     return state_.step;
   }
 
   /// How the run ended; a run whose last state could not be saved did not end well.
   const error& ending() const { return ended_.code() == errc::ok && unsaved_ ? *unsaved_ : ended_; }
-  const run_state& state() const { return state_; }
+  /// At rest once no broker is there and finish_save() has returned.
+  run_state& state() { return state_; }
 
   void on_text(const std::string& line) override { events_.on_message({severity::info, line}); }
   void warn(const std::string& line) { events_.on_message({severity::warning, line}); }
@@ -118,21 +114,28 @@ class broker_process final : public broker_host {
     events_.on_step(e);
   }
 
-  void on_history(const loss_history& h) override {
-    finish_save();
-    state_.history = h;
-  }
+  void on_warning(const std::string& line) override { warn(line); }
   loss_history saved_history() override { return state_.history; }
-  void on_state(u64 step, const run_state::parts_of& part) override {
-    finish_save();
-    state_.take(call_.model.graph, step, part);
+  std::span<const std::byte> saved(int parameter, int part) override { return state_.part(call_.model.graph, parameter, part); }
+  /// Not while the state is being written to a file.
+  bool can_collect() override {
+    poll();
+    return !saving_.under_way();
+  }
+  std::span<std::byte> state_memory(int parameter, int part, std::size_t bytes) override {
+    auto& memory = state_.part(call_.model.graph, parameter, part);
+    memory.resize(bytes);
+    return memory;
+  }
+  void on_state(u64 step, const loss_history& losses) override {
+    state_.step = step;
+    state_.history = losses;
     if (folder_) saving_.start(step, folder_->checkpoints().file_of(step), [this](const std::string& path) { return save(path); });
   }
   /// Tells of a save that has ended in the meantime.
   void poll() { tell(saving_.poll()); }
   /// Waits for it.
   void finish_save() { tell(saving_.wait()); }
-  std::span<const std::byte> saved(int parameter, int part) override { return state_.parts[std::size_t(parameter * 3 + part)]; }
   void on_end(const error& why) override { ended_ = why; }
 
  private:
@@ -150,7 +153,7 @@ class broker_process final : public broker_host {
   // On the saving thread: the state rests until the save has ended.
   u64 save(const std::string& path) const {
     const graph_view& g = call_.model.graph;
-    checkpoint_writer w(path, {call_.model.fingerprint, state_.step, 0, 0});
+    checkpoint_writer w(path, {call_.model.fingerprint, state_.step});
     for (std::size_t i = 0; i < state_.parts.size(); ++i) {
       const parameter_info& p = g.params[i / 3];
       const dtype real = state_.parts[i].size() == p.count() * 8 ? dtype::f64 : dtype::f32;
@@ -174,16 +177,18 @@ class broker_process final : public broker_host {
   background_save saving_;  // last, so that it ends first
 };
 
-/// Held-out loss of a state, computed in this process.
-inline void evaluate_state(const command_call& call, const data_source& data, const run_state& state, event_sinks& events) {
+/// Held-out loss of a state, computed in this process. The state's memory is released for it.
+inline void evaluate_state(const command_call& call, const data_source& data, run_state& state, event_sinks& events) {
   const run_config& c = call.config;
   if (c.validation_batches == 0 || data.validation_batches() == 0 || state.parts.empty()) return;
   const auto begin = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < state.parts.size(); ++i)
+    if (i % 3 != 0) state.parts[i] = {};
   basic_trainer t(call.model, trainer_options_of(c));
   const auto params = call.model.graph.params;
   for (std::size_t i = 0; i < params.size(); ++i) {
     const tensor_ref to = t.parameter(params[i].path.view());
-    const auto& from = state.parts[3 * i];
+    const auto from = std::exchange(state.parts[3 * i], {});
     if (u64(to.count()) * size_of(to.type) == from.size()) std::memcpy(to.data, from.data(), from.size());
   }
   data_buffers buffers(call.model.graph, t.real_type(), {c.batch, c.time});

@@ -20,7 +20,7 @@ u64 write_imported(const std::string& path, const model_binding& model, const mo
   for (const auto& p : g.params) largest = (std::max)(largest, std::size_t(p.count()));
   std::vector<T> values(largest);
   const std::vector<T> nothing(largest);
-  checkpoint_writer w(path, {model.fingerprint, 0, 0, 0});
+  checkpoint_writer w(path, {model.fingerprint, 0});
   for (std::size_t i = 0; i < g.params.size(); ++i) {
     const parameter_info& p = g.params[i];
     const std::string name(p.path.view());
@@ -41,7 +41,7 @@ inline int import_command(const command_call& call) {
   if (c.run.empty()) fail(errc::usage, "nowhere to import to: name a run folder with --run");
   if (c.resume) fail(errc::usage, "--resume is of a run that goes on: import begins one");
   const model_binding& model = call.model;
-  const dtype real = model.device(c.device).real;
+  const dtype real = weights_beside(model.device(c.device).real);
   const model_weights from(call.options.weights, model.graph, *model.file_names,
                            call.options.partial ? weights_must::fit_in_part : weights_must::fit);
   const run_folder folder(c.run);

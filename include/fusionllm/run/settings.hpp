@@ -92,6 +92,7 @@ inline cluster_settings cluster_settings_of(const run_config& c) {
   s.codec = c.compressor;
   s.codec_details = codec_options_of(c);
   s.emulate = c.emulate;
+  s.strict_bits = c.strict_bits;
   s.checkpoint_interval = u64(c.checkpoint_interval);
   s.gather_timeout = duration_of(c.connect_timeout);
   s.step_timeout = duration_of(c.step_timeout);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../trainer/held_out.hpp"
+#include "memory_check.hpp"
 #include "open_data.hpp"
 #include "settings.hpp"
 #include "sinks.hpp"
@@ -106,6 +107,7 @@ class single_run {
 }  // namespace detail
 
 inline int train_command(const command_call& call) {
+  check_memory(call.model, call.config);
   const auto data = open_data(call);
   command_sinks sinks(call, data->digest());
   detail::single_run run(call, *data, sinks.all);

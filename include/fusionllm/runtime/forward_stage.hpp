@@ -39,7 +39,7 @@ class forward_stage {
   /// Of a peer that has a stage. Errors: model, resource.
   forward_stage(const graph_view& g, const plan& p, const device_binding& device, forward_options o, device_queue& queue, forward_host& host)
       : g_(g), plan_(p), device_(device), options_(std::move(o)), queue_(queue), host_(host), stage_(plan_.stage_of_peer(options_.self)),
-        weights_(g_, nodes_here(), device.real) {
+        weights_(g_, forward_nodes(g_, plan_, options_.outputs, stage_), weights_beside(device.real), device.context->memory()) {
     for (const forward_output& what : options_.outputs) {
       one x{what, forward_program(g_, plan_, what.node), {}, {}, 0};
       x.inputs = inputs_of(g_, x.forward, stage_);
@@ -49,7 +49,7 @@ class forward_stage {
         x.slots.back().arrived.assign(x.forward.edges.size(), -1);
         x.slots.back().inputs.assign(g_.nodes.size(), nullptr);
         x.slots.back().compute = std::make_unique<inference>(g_, share_of(x.forward, stage_, what.node), device_, what.bounds,
-                                                             [this](int parameter) -> void* { return weights_.of(parameter).data(); }, what.kind);
+                                                             [this](int parameter) -> void* { return weights_.on_device(parameter); }, what.kind);
       }
       outputs_.push_back(std::move(x));
     }
@@ -149,14 +149,6 @@ class forward_stage {
     return std::size_t(peer) < options_.names.size() ? options_.names[std::size_t(peer)] : "peer " + std::to_string(peer);
   }
   bool takes_part(const one& o) const { return !o.forward.tasks_of_stage[std::size_t(stage_)].empty(); }
-  flags nodes_here() const {
-    flags r(g_.nodes.size(), u8(0));
-    for (const forward_output& o : options_.outputs) {
-      const flags needed = slice(g_, o.node);
-      for (std::size_t i = 0; i < r.size(); ++i) r[i] = r[i] || (needed[i] && plan_.stage_of[i] == stage_);
-    }
-    return r;
-  }
 
   // --- messages
   /// The slot that a message is for. Errors: protocol.
@@ -272,15 +264,15 @@ class forward_stage {
       const tensor_ref v = x.value(from.node, s.what.run, s.inputs);
       if (frame.size() != bytes(v))
         fail(errc::protocol, title(peer_for(plan_, o.what, from.from, s.number)), " sends ", frame.size(), " bytes of node ", from.node, ", expected ", bytes(v));
-      std::memcpy(v.data, frame.data(), frame.size());
+      x.put(v, frame.data());
     }
     x.run_part(s.next, s.what.run, s.inputs, s.what.loss_scale, s.what.past);
     for (std::size_t i = 0; i < t.sends.size(); ++i) {
-      const tensor_ref v = x.value(o.forward.edges[std::size_t(t.sends[i])].node, s.what.run, s.inputs);
+      const tensor_ref v = x.seen(o.forward.edges[std::size_t(t.sends[i])].node, s.what.run, s.inputs);
       const auto* from = v.as<const std::byte>();
       out_memory_[i]->assign(from, from + bytes(v));
     }
-    if (out_memory_.size() > t.sends.size()) put_answer(s, x.value(o.what.node, s.what.run, s.inputs), *out_memory_.back());
+    if (out_memory_.size() > t.sends.size()) put_answer(s, x.seen(o.what.node, s.what.run, s.inputs), *out_memory_.back());
   }
   static void put_answer(const slot& s, const tensor_ref& v, std::vector<std::byte>& to) {
     const std::size_t all = std::size_t(v.count()) * size_of(v.type), rows = s.what.last_time ? std::size_t(s.what.run.batch) : 1;

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "../core/bytes.hpp"
@@ -70,6 +71,16 @@ struct question {
 inline int peer_for(const plan& p, const forward_output& o, int stage, u64 number) {
   const auto& replicas = p.peers[std::size_t(stage)];
   return replicas[o.kind == inference_kind::decoding ? 0 : std::size_t(number % replicas.size())];
+}
+
+/// The nodes that a stage computes for any of the outputs.
+inline flags forward_nodes(const graph_view& g, const plan& p, std::span<const forward_output> outputs, int stage) {
+  flags r(g.nodes.size(), u8(0));
+  for (const forward_output& o : outputs) {
+    const flags needed = slice(g, o.node);
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = r[i] || (needed[i] && p.stage_of[i] == stage);
+  }
+  return r;
 }
 
 /// The model's inputs that a stage reads for an output, in the order of the nodes.

@@ -4,6 +4,8 @@
 // same bits.
 #pragma once
 
+#include <map>
+
 #include "../runtime/engine.hpp"
 #include "../runtime/inference.hpp"
 #include "../transport/virtual_reactor.hpp"
@@ -41,7 +43,7 @@ class basic_trainer : private engine_host {
  public:
   /// Errors: config (device), resource (memory), model (a bound beyond what the model takes).
   basic_trainer(const model_binding& model, trainer_options o)
-      : model_(model), options_(std::move(o)), choice_(model.device(options_.device)), context_(choice_.make_context(options_.threads)), queue_(loop_) {
+      : model_(model), options_(std::move(o)), choice_(model.device(options_.device)), context_(choice_.make(options_.device, options_.threads)), queue_(loop_) {
     check_bounds();
     engine_options e;
     e.seed = options_.seed;
@@ -112,17 +114,28 @@ class basic_trainer : private engine_host {
     return sum;
   }
 
-  /// A parameter's memory, valid while the trainer is. Errors: model, for a name that the model has not.
+  /// A parameter's memory, valid while the trainer is. Of a device with memory of its own it is a copy, which the device
+  /// takes over with its next work, and which is current until then. Errors: model, for a name that the model has not.
   tensor_ref parameter(std::string_view n) {
     const int p = parameter_of(n);
-    return {engine_->parameters().find(p)->weight, model_.graph.params[std::size_t(p)].dims, choice_.real};
+    engine_->parameters().to_host();
+    engine_->parameters().host_writes();
+    return {engine_->parameters().find(p)->host_weight, model_.graph.params[std::size_t(p)].dims, weights_beside(choice_.real)};
   }
   /// Its gradient in the last step, before clipping; valid until the next step.
   tensor_ref gradient(std::string_view n) {
     const int p = parameter_of(n);
     std::byte* g = engine_->parameters().find(p)->gradient;
     if (!g) fail(errc::model, "there is no gradient of '", n, "' yet: take a step first");
-    return {g, model_.graph.params[std::size_t(p)].dims, choice_.real};
+    const extents& dims = model_.graph.params[std::size_t(p)].dims;
+    const dtype type = weights_beside(choice_.real);
+    if (device_memory* m = context_->memory()) {
+      auto& copy = gradients_[p];
+      copy.resize(std::size_t(dims.count()) * size_of(type));
+      m->read(copy.data(), g, copy.size());
+      g = copy.data();
+    }
+    return {g, dims, type};
   }
   /// Shows every node's output (and cotangent) of later steps to `o` while it is there; an empty one ends it.
   void observe(value_observer o) { engine_->compute().observe(std::move(o)); }
@@ -138,8 +151,8 @@ class basic_trainer : private engine_host {
   /// numeric (see `step`).
   void save(const std::string& path) {
     expect_whole();
-    checkpoint_writer w(path, {model_.fingerprint, engine_->next_step(), 0, 0});
-    each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) { w.add(name, choice_.real, dims, data); });
+    checkpoint_writer w(path, {model_.fingerprint, engine_->next_step()});
+    each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) { w.add(name, weights_beside(choice_.real), dims, data); });
     write_history(w, engine_->history());
     w.finish();
   }
@@ -148,12 +161,13 @@ class basic_trainer : private engine_host {
     checkpoint_reader r(path);
     r.expect_model(model_.fingerprint);
     r.verify();
-    const auto read = [&](const std::string& name, const extents& dims, std::span<std::byte> data) { r.read(name, choice_.real, dims, data); };
+    const auto read = [&](const std::string& name, const extents& dims, std::span<std::byte> data) { r.read(name, weights_beside(choice_.real), dims, data); };
     each_record([&](const std::string& name, const extents& dims, std::span<std::byte> data) {
       const auto* found = r.find(name);
-      if (!found || found->type != choice_.real || found->dims != dims) read(name, dims, data);  // says what is wrong, before any is read
+      if (!found || found->type != weights_beside(choice_.real) || found->dims != dims) read(name, dims, data);  // says what is wrong, before any is read
     });
     const loss_history history = read_history(r);
+    engine_->parameters().host_writes();
     each_record(read);
     engine_->set_next_step(r.info().step);
     engine_->set_history(history);
@@ -164,10 +178,11 @@ class basic_trainer : private engine_host {
   /// f(name, shape, memory) for everything that a checkpoint holds.
   template <class F>
   void each_record(F&& f) {
+    engine_->parameters().to_host();
     for (auto& x : engine_->parameters().parameters()) {
       const parameter_info& p = model_.graph.params[std::size_t(x.parameter)];
-      const std::size_t bytes = p.count() * size_of(choice_.real);
-      for (auto [suffix, data] : {std::pair{"", x.weight}, {":m", x.m}, {":v", x.v}})
+      const std::size_t bytes = p.count() * size_of(weights_beside(choice_.real));
+      for (auto [suffix, data] : {std::pair{"", x.host_weight}, {":m", x.host_m}, {":v", x.host_v}})
         f(std::string(p.path.view()) + suffix, p.dims, std::span(data, bytes));
     }
   }
@@ -229,7 +244,11 @@ class basic_trainer : private engine_host {
   }
   std::unique_ptr<inference> make_inference(int target, const sizes& s, inference_kind kind) {
     return std::make_unique<inference>(
-        model_.graph, target, device(), s, [this](int p) -> void* { return engine_->parameters().find(p)->weight; }, kind);
+        model_.graph, target, device(), s, [this](int p) -> void* {
+          engine_->parameters().to_device();
+          return engine_->parameters().find(p)->weight;
+        },
+        kind);
   }
   static double value_at(const tensor_ref& t, std::size_t i) {
     return t.type == dtype::f64 ? t.as<double>()[i] : double(t.as<float>()[i]);
@@ -270,6 +289,7 @@ class basic_trainer : private engine_host {
   std::optional<error> failure_;  ///< of the last step
   bool spoiled_ = false;          ///< by it: weights are partly updated
   std::vector<std::pair<int, std::unique_ptr<inference>>> inferences_;
+  std::map<int, std::vector<std::byte>> gradients_;  ///< by parameter: copies of those that were asked for
 };
 
 }  // namespace fusionllm::inline v0

@@ -19,8 +19,6 @@ namespace fusionllm::inline v0 {
 struct checkpoint_info {
   u64 fingerprint = 0;    ///< of the model
   u64 step = 0;           ///< steps that are done
-  u64 samples = 0;        ///< samples that were trained on
-  u64 config_digest = 0;  ///< of `lasting_entries`
   bool operator==(const checkpoint_info&) const = default;
 };
 
@@ -61,7 +59,7 @@ class sealed_bytes {
   char bytes_[Size] = {};
 };
 
-using checkpoint_header = sealed_bytes<checkpoint_header_bytes>;  // magic 0, version 8, size 12, info 16..47, 48: zero
+using checkpoint_header = sealed_bytes<checkpoint_header_bytes>;  // magic 0, version 8, size 12, info 16..31, zero 32..55
 using record_header = sealed_bytes<record_header_bytes>;  // magic 0, name 4, type 6, rank 7, dims 8, bytes 40, checksum 48
 using checkpoint_end = sealed_bytes<end_bytes>;           // magic 0, records 4, file size 8, checksum of headers 16
 

@@ -123,7 +123,7 @@ class checkpoint_reader {
       fail(errc::checkpoint, "checkpoint '", path_, "' has format version ", h.get<u32>(8), ", this program reads ",
            detail::checkpoint_version, ": use the program that wrote it");
     if (!h.is_sealed()) damaged(56, "the header's checksum is wrong");
-    info_ = {h.get<u64>(16), h.get<u64>(24), h.get<u64>(32), h.get<u64>(40)};
+    info_ = {h.get<u64>(16), h.get<u64>(24)};
     chain_.add(h.get<u64>(56));
   }
 

@@ -20,8 +20,6 @@ class checkpoint_writer {
     h.put(12, u32(detail::checkpoint_header_bytes));
     h.put(16, info.fingerprint);
     h.put(24, info.step);
-    h.put(32, info.samples);
-    h.put(40, info.config_digest);
     h.seal();
     file_.write(h.data(), detail::checkpoint_header_bytes);
     chain_.add(h.get<u64>(56));

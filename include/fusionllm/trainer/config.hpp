@@ -51,6 +51,7 @@ struct run_config {
   std::string use{};
   std::string topology{};
   bool emulate = false;
+  bool strict_bits = false;
   // compression
   std::string compressor{};
   double ratio = 10;
@@ -189,13 +190,14 @@ constexpr auto make_config_fields() {
       plan_here.text("use", &c::use, "run the plan of this file"),
       plan_here.text("topology", &c::topology, "file of sites, devices and links"),
       plan_here.flag("emulate", &c::emulate, "pace links and hold operators as the topology says"),
+      plan_here.flag("strict_bits", &c::strict_bits, "refuse peers that would give other bits than each other, instead of a warning"),
       compression.text("compressor", &c::compressor, "what links carry; empty: the first compiled in"),
       compression.real("ratio", &c::ratio, 0, 1e6, "compression of the slowest link; up to 1: raw"),
       compression.text("select", &c::select, "where top-k looks; empty: the compressor's own", "row|tensor"),
       compression.text("values", &c::values, "of top-k; empty: the compressor's own", "f32|f16|int8"),
-      peer.text("device", &c::device, "what computes; empty: the first compiled in"),
+      peer.text("device", &c::device, "what computes: cpu, cuda:1, ..., or auto; empty: the first compiled in"),
       peer.integer("threads", &c::threads, 1, 1024, "of the device"),
-      peer.integer("memory_mib", &c::memory_mib, 0, 1 << 30, "largest arena; 0: what the machine has"),
+      peer.integer("memory_mib", &c::memory_mib, 0, 1 << 30, "memory that it may use, which planner and train keep to; 0: what the machine has"),
       folder.text("run", &c::run, "folder of config, metrics and checkpoints; empty: none is kept"),
       folder_all.integer("checkpoint_interval", &c::checkpoint_interval, 0, many, "steps; 0: at the end"),
       folder.integer("keep", &c::keep, 1, 1'000'000, "checkpoints that are kept"),

@@ -52,3 +52,22 @@ TEST_CASE("a run whose processes all sleep for longer than the silence timeout g
   CHECK(c.why.code() == fl::errc::ok);
   CHECK(c.steps.size() == 12);
 }
+
+TEST_CASE("who takes nothing any more ends the run by an error, also when a timer is the first to find out") {
+  auto s = small_run(2, 40);
+  s.silence_timeout = s.step_timeout = 60 * fl::second;
+  for (int which = 0; which < 2; ++which) {
+    virtual_cluster c(s, 1, nullptr, 4);
+    c.join_all();
+    c.run_to_step(2);
+    const char *from = which ? "peer1" : "broker", *to = which ? "broker" : "peer1";
+    c.network().set_link(from, to, {.latency = 5 * fl::millisecond, .bits_per_second = 100});
+    REQUIRE(c.run());
+    const fl::error& why = which ? c.at(1).why : c.why;
+    INFO(c.why.what() << "; " << c.at(1).why.what());
+    CHECK(why.code() == fl::errc::resource);
+    CHECK(says(why, "messages wait to be sent"));
+    CHECK(says(why, which ? "broker" : "peer1"));
+    for (int i = 0; i < 2; ++i) CHECK(c.at(i).ends == 1);
+  }
+}

@@ -213,5 +213,53 @@ TEST_CASE("devices that no topology describes are measured, then planned for") {
   virtual_cluster c(s);
   c.join_all();
   CHECK(finish(c) == whole_run(small_run(1, 4)));
+  for (const auto& step : c.steps) {  // what was measured with is not the first step's
+    REQUIRE(!step.links.empty());
+    for (const auto& l : step.links) CHECK(l.wire < l.encoded + 100 * (l.messages + 20));
+  }
   CHECK(std::count(c.texts.begin(), c.texts.end(), "measuring devices and links") == 1);
+}
+
+TEST_CASE("state is collected when the one before is saved, however long that takes, and the run is the same") {
+  auto s = small_run(2, 9);
+  const result plain = whole_run(s);
+  s.checkpoint_interval = 3;
+  virtual_cluster c(s);
+  c.join_all();
+  c.run_to_step(2);
+  c.saving_until = c.time().now() + 30 * fl::second;  // longer than a peer may be silent, or a step take
+  CHECK(finish(c) == plain);
+  CHECK(c.ended_at >= c.saving_until);
+  CHECK(c.states.size() == 3);
+}
+
+TEST_CASE("peers that do not compute alike are told of once; where the same bits are insisted on they are refused") {
+  for (bool strict : {false, true}) {
+    auto s = small_run(3, 4);
+    s.strict_bits = strict;
+    virtual_cluster c(s);
+    c.join(0);
+    c.join(1, "", "abacus");
+    c.join(2);
+    if (strict) {
+      REQUIRE(c.run());
+      CHECK(c.why.code() == fl::errc::config);
+      CHECK(std::string(c.why.what()).find("reference on 'peer0', 'peer2'; abacus with 9 beads on 'peer1'") != std::string::npos);
+      CHECK(std::string(c.why.what()).find("strict_bits") != std::string::npos);
+      CHECK(c.warnings.empty());
+    } else {
+      CHECK(finish(c) == whole_run(small_run(3, 4)));
+      REQUIRE(c.warnings.size() == 1);
+      CHECK(c.warnings[0].find("abacus with 9 beads on 'peer1'") != std::string::npos);
+    }
+  }
+  auto s = small_run(3, 4);  // a spare does not matter
+  s.strict_bits = true;
+  s.given_plan = chain_plan(fl::graph_of<case_gpt>().size(), {{2}, {0}});
+  virtual_cluster c(s);
+  c.join(0);
+  c.join(1, "", "abacus");
+  c.join(2);
+  finish(c);
+  CHECK(c.warnings.empty());
 }

@@ -244,7 +244,7 @@ TEST_CASE("a file that does not fit is an error and changes nothing") {
   damaged[damaged.size() / 2] = char(damaged[damaged.size() / 2] ^ 1);
   folder.write("damaged", damaged);
   {
-    fl::checkpoint_writer w(folder / "partly", {binding().fingerprint, 5, 0, 0});
+    fl::checkpoint_writer w(folder / "partly", {binding().fingerprint, 5});
     const auto& p = binding().graph.params[0];
     std::vector<float> ones(p.count(), 1.0f);
     w.add(std::string(p.path.view()), fl::dtype::f32, p.dims, std::as_bytes(std::span(ones)));

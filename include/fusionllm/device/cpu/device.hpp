@@ -5,6 +5,7 @@
 
 #include "../reference/plain_kernel.hpp"
 #include "../table.hpp"
+#include "arithmetic.hpp"
 #include "context.hpp"
 
 namespace fusionllm::inline v0 {
@@ -14,6 +15,8 @@ struct cpu {
   using context = cpu_context;
   static constexpr std::string_view name = "cpu";
   static constexpr bool host = true;
+  /// What its bits depend on on this machine: peers that agree on it agree on bits.
+  static std::string arithmetic() { return detail::cpu_arithmetic(); }
 
   template <class Op>
   static constexpr const kernel_table* kernels() {
