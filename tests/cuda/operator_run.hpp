@@ -34,7 +34,7 @@ struct operator_results {
 };
 
 /// Host memory in which numbers lie between guards: activations of type T, and parameters, which are never narrower than
-/// float.
+/// float. Every second tensor is aligned to its elements only.
 template <class T>
 class guarded_memory {
  public:
@@ -43,16 +43,16 @@ class guarded_memory {
   static constexpr fl::dtype type = narrow ? fl::dtype::bf16 : fl::dtype_of<T>;
   using wide = std::conditional_t<narrow, float, T>;
 
-  void* put(const std::vector<double>& x) { return put_in(kept_, x); }
-  void* put_parameter(const std::vector<double>& x) { return put_in(parameters_, x); }
+  void* put(const std::vector<double>& x) { return put_in(kept_, x, kept_.size() % 2); }
+  void* put_parameter(const std::vector<double>& x) { return put_in(parameters_, x, parameters_.size() % 2); }
   void* put_integers(const std::vector<std::int32_t>& x) { return integers_.emplace_back(x).data(); }
   void* room(fl::u64 bytes) {
-    return put_parameter(
-        std::vector<double>((bytes + sizeof(wide) - 1) / sizeof(wide), std::numeric_limits<double>::quiet_NaN()));
+    return put_in(rooms_, std::vector<double>((bytes + sizeof(double) - 1) / sizeof(double),
+                                              std::numeric_limits<double>::quiet_NaN()), 0);
   }
   std::vector<double> get(const void* p, std::size_t n) const { return read<T>(p, n); }
   std::vector<double> get_parameter(const void* p, std::size_t n) const { return read<wide>(p, n); }
-  bool intact() const { return all_intact(kept_) && all_intact(parameters_); }
+  bool intact() const { return all_intact(kept_) && all_intact(parameters_) && all_intact(rooms_); }
 
  private:
   template <class E>
@@ -70,10 +70,10 @@ class guarded_memory {
     return x;
   }
   template <class E>
-  static void* put_in(std::deque<std::vector<E>>& where, const std::vector<double>& x) {
-    std::vector<E>& room = where.emplace_back(x.size() + 2 * guard, made<E>(-77));
-    for (std::size_t i = 0; i < x.size(); ++i) room[guard + i] = made<E>(x[i]);
-    return room.data() + guard;
+  static void* put_in(std::deque<std::vector<E>>& where, const std::vector<double>& x, std::size_t past) {
+    std::vector<E>& room = where.emplace_back(x.size() + 2 * guard + 1, made<E>(-77));
+    for (std::size_t i = 0; i < x.size(); ++i) room[guard + past + i] = made<E>(x[i]);
+    return room.data() + guard + past;
   }
   template <class E>
   static bool all_intact(const std::deque<std::vector<E>>& where) {
@@ -88,6 +88,7 @@ class guarded_memory {
 
   std::deque<std::vector<T>> kept_;
   std::deque<std::vector<wide>> parameters_;
+  std::deque<std::vector<double>> rooms_;
   std::deque<std::vector<std::int32_t>> integers_;
 };
 

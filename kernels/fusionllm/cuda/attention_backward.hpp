@@ -122,6 +122,7 @@ struct attention_pair {
 
 template <class T, int W>
 struct attention_query_cotangent {
+  static constexpr bool many_registers = true;
   using pair = attention_pair<T, W>;
   static constexpr int edge = pair::edge;
   pair of;
@@ -151,6 +152,7 @@ struct attention_query_cotangent {
 
 template <class T, int W>
 struct attention_key_cotangent {
+  static constexpr bool many_registers = true;
   using pair = attention_pair<T, W>;
   static constexpr int edge = pair::edge;
   pair of;

@@ -14,6 +14,7 @@ namespace detail {
 
 template <class T, int W>
 struct attention_forward {
+  static constexpr bool many_registers = true;
   static constexpr int queries = attention_tiles<T, W>::queries, keys = attention_tiles<T, W>::keys;
   static constexpr int row = tile_row<T>(W), s_row = sum_row(keys);
   /// Probabilities lie where their scores did, row on row.

@@ -16,6 +16,14 @@ __global__ void __launch_bounds__(block_size) body_kernel(const __grid_constant_
   run_body(body, Team(&scratch), shared);
 }
 
+/// The same for bodies that say `many_registers`: ptxas, left alone, would rather have more blocks at once and spill.
+template <class Team, class Body>
+__global__ void __launch_bounds__(block_size, 1) large_body_kernel(const __grid_constant__ Body body) {
+  __shared__ typename Team::scratch scratch;
+  __shared__ shared_memory_of<Body, Team> shared;
+  run_body(body, Team(&scratch), shared);
+}
+
 struct gpu_launch {
   using context = cuda::context;
 
@@ -42,7 +50,9 @@ struct gpu_launch {
                   "the warps of a block share nothing");
     if (items <= 0) return;
     const cudaStream_t stream = c.stream();
-    body_kernel<Team><<<blocks_for(items, per_block, c.blocks()), block_size, 0, stream>>>(body);
+    const u32 count = blocks_for(items, per_block, c.blocks());
+    if constexpr (requires { Body::many_registers; }) large_body_kernel<Team><<<count, block_size, 0, stream>>>(body);
+    else body_kernel<Team><<<count, block_size, 0, stream>>>(body);
     check(cudaGetLastError(), what);
   }
 };
