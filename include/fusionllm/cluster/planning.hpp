@@ -21,6 +21,7 @@ inline planning_problem problem_of(const model_binding& model, const cluster_set
   p.codec = s.codec.empty() ? std::string(model.default_compressor) : s.codec;
   if (p.codec == no_compression::label) p.codec = "none";
   p.ratio = p.codec == "none" ? 1 : s.codec_details.ratio;
+  if (!s.outputs.empty()) p.least_peers = s.peers;  // who uses a model over peers wants each to hold a part
   return p;
 }
 

@@ -28,9 +28,9 @@ inline constexpr command_info commands[] = {
     {"simulate", "predict the time of a step of every scheduler", "training|plan|compression"},
     {"graph", "print the operators of the model", "training"},
     {"tokenize", "make a token file of a text", "data"},
-    {"generate", "continue a prompt with a trained model", "data|this peer|run folder", true},
-    {"evaluate", "loss of a trained model on held-out data", "data|this peer|run folder", true},
-    {"predict", "what a trained model says of held-out samples, a JSON line each", "data|this peer|run folder", true},
+    {"generate", "continue a prompt with a trained model", "data|plan|this peer|run folder|network", true},
+    {"evaluate", "loss of a trained model on held-out data", "data|plan|this peer|run folder|network", true},
+    {"predict", "what a trained model says of held-out samples, a JSON line each", "data|plan|this peer|run folder|network", true},
     {"import", "make a run folder from weights in safetensors files", "training|data|this peer|run folder"},
     {"export", "write the weights of a trained model as a safetensors file", "run folder", true},
 };

@@ -21,31 +21,33 @@ inline int evaluate_command(const command_call& call) {
   i64 batches = data->validation_batches();
   if (c.validation_batches > 0) batches = (std::min)(batches, c.validation_batches);
   if (batches == 0) fail(errc::data, data->describe(), ": nothing is held out; use more data");
-  basic_trainer t(call.model, trainer_options_of(c));
-  const std::string path = load_trained(call, t);
-  data_buffers buffers(call.model.graph, t.real_type(), {c.batch, c.time});
-  label_accuracy accuracy(t);
+  const auto* text = dynamic_cast<const text_data*>(data.get());
+  const double bigram = text && text->file().vocabulary() <= 4096 ? bigram_loss(*text) : std::nan("");
+  const graph_view& g = call.model.graph;
+  std::vector<forward_output> outputs{whole_output(c, g.loss)};
+  if (labelled_classes_of(g).classes > 0) outputs.push_back(whole_output(c, output_node(g, "logits")));
+  const trained t = open_trained(call, {c.batch, c.time}, outputs);
+  data_buffers buffers(g, t.model->real_type(), {c.batch, c.time});
+  label_accuracy accuracy(*t.model);
   double sum = 0, rows = 0;
   for (i64 b = 0; b < batches; ++b) {
     const i64 n = data->validation_rows(b);
     buffers.fill_validation(*data, b, 0, n);
-    sum += double(n) * t.evaluate(buffers.batch(n));
+    sum += double(n) * t.model->evaluate(buffers.batch(n));
     rows += double(n);
     if (accuracy.applies()) accuracy.add(buffers.batch(n));
   }
   const double loss = sum / rows;
-  const auto* text = dynamic_cast<const text_data*>(data.get());
-  const double bigram = text && text->file().vocabulary() <= 4096 ? bigram_loss(*text) : std::nan("");
   if (call.options.json) {
     json_text j(2);
-    j.begin_object().field("checkpoint", std::string_view(path)).field("step", t.steps()).field("batches", batches);
+    j.begin_object().field("checkpoint", std::string_view(t.path)).field("step", t.step).field("batches", batches);
     j.field("loss", loss).field("perplexity", std::exp(loss)).field("bigram_loss", bigram);
     j.field("accuracy", accuracy.value()).field("rows", i64(rows)).end_object();
     std::fprintf(call.out, "%s\n", j.text().c_str());
     return 0;
   }
-  std::fprintf(call.out, "%s, after step %llu\nheld-out loss %.4f nats over %lld batches, ", path.c_str(),
-               static_cast<unsigned long long>(t.steps()), loss, static_cast<long long>(batches));
+  std::fprintf(call.out, "%s, after step %llu\nheld-out loss %.4f nats over %lld batches, ", t.path.c_str(),
+               static_cast<unsigned long long>(t.step), loss, static_cast<long long>(batches));
   if (accuracy.applies())
     std::fprintf(call.out, "accuracy %.2f %% (%lld of %lld)\n", 100 * accuracy.value(), static_cast<long long>(accuracy.hits()),
                  static_cast<long long>(accuracy.rows()));

@@ -14,57 +14,51 @@ namespace fusionllm::inline v0 {
 
 namespace detail {
 
+/// The output that text is generated with, decoded where the model can be. Errors: model.
+inline forward_output logits_output(const graph_view& g, i64 longest) {
+  const int at = find_output(g, "logits");
+  if (at < 0) fail(errc::model, "the model has no output 'logits': name it with fl::output(\"logits\", ...) to generate");
+  const extents& e = g.nodes[std::size_t(at)].out;
+  if (e.rank != 3 || e.d[0] != batch || e.d[1] != time || e.d[2] < 1)
+    fail(errc::model, "the model's 'logits' have shape ", shape_text{e}, ", expected (batch, time, vocabulary)");
+  const int input = find_input(g, "tokens");
+  if (input < 0) fail(errc::model, "the model has no input 'tokens': name it with fl::input<...>(g, \"tokens\") to generate");
+  const flags needed = slice(g, at);
+  for (int i = 0; i < g.size(); ++i)
+    if (const node& n = g.nodes[std::size_t(i)]; n.op->placeholder && needed[std::size_t(i)] && i != input)
+      fail(errc::model, "the model's 'logits' need the input '", n.scope.view(), "' beside 'tokens': generate has none");
+  return {at, decodable(g, at) ? inference_kind::decoding : inference_kind::whole, {1, longest}, 1};
+}
+
 /// Feeds the model the last tokens and gives the logits after them. A model that can be decoded sees each token once, as
 /// long as all fit its `time`.
 class next_token_logits {
  public:
-  explicit next_token_logits(basic_trainer& t, i64 longest) : trainer_(t), longest_(longest) {
-    const int at = find_output(t.graph(), "logits");
-    if (at < 0) fail(errc::model, "the model has no output 'logits': name it with fl::output(\"logits\", ...) to generate");
-    const extents& e = t.graph().nodes[std::size_t(at)].out;
-    if (e.rank != 3 || e.d[0] != batch || e.d[1] != time || e.d[2] < 1)
-      fail(errc::model, "the model's 'logits' have shape ", shape_text{e}, ", expected (batch, time, vocabulary)");
-    vocabulary_ = e.d[2];
-    input_ = find_input(t.graph(), "tokens");
-    if (input_ < 0) fail(errc::model, "the model has no input 'tokens': name it with fl::input<...>(g, \"tokens\") to generate");
-    decoder_ = t.decoder("logits");
-    inputs_.resize(t.graph().nodes.size());
-  }
+  next_token_logits(model_outputs& m, const forward_output& what)
+      : model_(m), pass_(m.pass_of(what.node)), what_(what), input_(find_input(m.graph(), "tokens")), inputs_(m.graph().nodes.size()) {}
 
-  i64 vocabulary() const { return vocabulary_; }
+  i64 vocabulary() const { return model_.graph().nodes[std::size_t(what_.node)].out.d[2]; }
   const std::vector<double>& after(const std::vector<std::int32_t>& tokens) {
-    const i64 all = i64(tokens.size()), n = (std::min)(longest_, all);
-    const std::span<const std::int32_t> last(tokens.data() + (all - n), std::size_t(n));
-    if (decoder_) return decode(last, all);
-    return trainer_.real_type() == dtype::f64 ? run<double>(last, n) : run<float>(last, n);
-  }
-
- private:
-  template <class T>
-  const std::vector<double>& run(std::span<const std::int32_t> last, i64 n) {
-    std::vector<T> all(std::size_t(n * vocabulary_));
-    trainer_.predict({{"tokens", last, {1, n}}}, {"logits", std::span<T>(all), {1, n, vocabulary_}});
-    logits_.assign(all.end() - vocabulary_, all.end());
-    return logits_;
-  }
-
-  // Tokens that moved on within the window have other positions: then all are seen again.
-  const std::vector<double>& decode(std::span<const std::int32_t> last, i64 all) {
-    const i64 n = i64(last.size()), past = n == all && seen_ < n ? seen_ : 0;
-    inputs_[std::size_t(input_)] = last.data() + past;
-    const tensor_ref r = decoder_->run({1, n - past}, inputs_, 1, past);
+    const i64 all = i64(tokens.size()), n = (std::min)(what_.bounds.time, all);
+    // Tokens that moved on within the window have other positions: then all are seen again.
+    const i64 past = what_.kind == inference_kind::decoding && n == all && seen_ < n ? seen_ : 0;
+    inputs_[std::size_t(input_)] = tokens.data() + (all - n) + past;
+    check_indices(model_.graph(), inputs_, {1, n - past});
+    const tensor_ref r = pass_.run({1, n - past}, inputs_, 1, past, true);
     seen_ = n;
-    const i64 at = r.count() - vocabulary_;
-    logits_.resize(std::size_t(vocabulary_));
-    for (i64 i = 0; i < vocabulary_; ++i)
+    const i64 at = r.count() - vocabulary();
+    logits_.resize(std::size_t(vocabulary()));
+    for (i64 i = 0; i < vocabulary(); ++i)
       logits_[std::size_t(i)] = r.type == dtype::f64 ? r.as<double>()[at + i] : double(r.as<float>()[at + i]);
     return logits_;
   }
 
-  basic_trainer& trainer_;
-  i64 longest_, vocabulary_ = 0, seen_ = 0;
-  int input_ = -1;
-  std::unique_ptr<inference> decoder_;
+ private:
+  model_outputs& model_;
+  forward_pass& pass_;
+  forward_output what_;
+  int input_;
+  i64 seen_ = 0;
   std::vector<const void*> inputs_;  ///< by node
   std::vector<double> logits_;
 };
@@ -74,8 +68,7 @@ class next_token_logits {
 /// Draws up to `length` tokens after the prompt; each is given to `seen` as it comes, as a span of one, until that says
 /// that it is enough.
 template <class Seen>
-void generate_tokens(basic_trainer& t, std::vector<std::int32_t> tokens, const run_config& c, const command_options& o, Seen&& seen) {
-  detail::next_token_logits model(t, c.time);
+void generate_tokens(detail::next_token_logits& model, std::vector<std::int32_t> tokens, const run_config& c, const command_options& o, Seen&& seen) {
   const draw_settings draw{o.temperature, o.top_k, o.top_p};
   for (i64 i = 0; i < o.length; ++i) {
     const double chance = double(random_word({u64(c.seed), 0, 0, 0x47454E45}, u64(i))) * 0x1p-32;
@@ -85,12 +78,12 @@ void generate_tokens(basic_trainer& t, std::vector<std::int32_t> tokens, const r
 }
 
 inline int generate_command(const command_call& call) {
-  run_config c = call.config;
-  c.batch = c.micro_batches = c.groups = 1;  // one sample at a time
-  basic_trainer t(call.model, trainer_options_of(c));
-  load_trained(call, t);
-  token_text words(c, detail::next_token_logits(t, c.time).vocabulary());
+  const run_config& c = call.config;
+  const forward_output logits = detail::logits_output(call.model.graph, c.time);
+  token_text words(c, call.model.graph.nodes[std::size_t(logits.node)].out.d[2]);
   const auto prompt = words.tokens(call.options.prompt, call.options.special ? special_text::token : special_text::ordinary);
+  const trained t = open_trained(call, {1, c.time}, {logits});
+  detail::next_token_logits model(*t.model, logits);
   std::string text;
   const auto show = [&](const std::string& more) {
     if (call.options.json) text += more;
@@ -98,7 +91,7 @@ inline int generate_command(const command_call& call) {
   };
   text_until written(call.options.stop);
   show(words.add(prompt));
-  generate_tokens(t, prompt, c, call.options, [&](std::span<const std::int32_t> token) {
+  generate_tokens(model, prompt, c, call.options, [&](std::span<const std::int32_t> token) {
     show(written.add(words.add(token)));
     return !written.ended();
   });

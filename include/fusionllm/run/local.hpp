@@ -40,7 +40,8 @@ class local_peers {
       names_.push_back(s.machines ? s.machines->peers[std::size_t(i)].name : "peer-" + std::to_string(i));
   }
 
-  void start(const address& broker) {
+  /// `more`: words for each of them.
+  void start(const address& broker, const std::vector<std::string>& more = {}) {
     run_config c = call_.config;
     c.broker = to_string(broker);
     c.bind = "127.0.0.1:0";
@@ -49,6 +50,7 @@ class local_peers {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       std::vector<std::string> words{call_.path, "peer", "--config", config_->path(), "--rank", std::to_string(i),
                                      "--name", names_[i], "--quiet"};
+      words.insert(words.end(), more.begin(), more.end());
       if (!c.data.empty()) words.insert(words.end(), {"--data", c.data});  // JSON keeps no bytes that are not UTF-8
       children_.emplace_back(names_[i], words, std::vector<std::string>{"FUSIONLLM_TOKEN=" + c.token});
     }

@@ -10,6 +10,7 @@ struct command_options {
   std::string config{};
   bool json = false;
   bool quiet = false;
+  bool answer = false;
   std::string listen{};
   std::string output{};
   std::string checkpoint{};
@@ -34,14 +35,15 @@ constexpr auto make_option_fields() {
   using o = command_options;
   constexpr auto local = config_scope::local;
   constexpr field_maker<o> all{"train|local|broker|peer|plan|simulate|graph|tokenize|generate|evaluate|predict|import|export", local};
-  constexpr field_maker<o> broker{"broker", local}, running{"train|local|broker|peer", local}, plan{"plan|tokenize|export", local}, graph{"graph", local};
+  constexpr field_maker<o> broker{"broker|generate|evaluate|predict", local}, joining{"peer", local}, running{"train|local|broker|peer", local}, plan{"plan|tokenize|export", local}, graph{"graph", local};
   constexpr field_maker<o> loading{"generate|evaluate|predict|export", local}, generate{"generate", local}, tokens{"tokenize|generate", local};
   constexpr field_maker<o> predict{"predict", local}, import_{"import", local}, export_{"export", local};
   return std::array{
-      all.text("config", &o::config, "JSON file with any of the keys below; flags win"),
+      all.text("config", &o::config, "JSON file with keys of the sections below; flags win"),
       all.flag("json", &o::json, "print the result as JSON"),
       running.flag("quiet", &o::quiet, "no progress"),
-      broker.text("listen", &o::listen, "address to listen on; empty: that of the key broker"),
+      broker.text("listen", &o::listen, "address to wait at for peers; empty: broker takes that of the key broker, other commands start peers here"),
+      joining.flag("answer", &o::answer, "join generate, evaluate or predict instead of a run: no data is opened"),
       plan.text("output", &o::output, "the file to write"),
       graph.text("format", &o::format, "of what is printed", "text|dot"),
       tokens.flag("special", &o::special, "texts of special tokens, such as <|endoftext|>, are those tokens"),

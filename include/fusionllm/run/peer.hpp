@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `peer`: joins a run and computes its part of each step.
+// `peer`: joins a run and computes its part of each step, or of the answers to questions.
 #pragma once
 
 #include "../cluster/peer.hpp"
@@ -13,6 +13,14 @@ namespace fusionllm::inline v0 {
 
 namespace detail {
 
+/// What the processes of a run must have the same. Where questions are answered it is less: all else follows from them.
+inline std::vector<config_entry> compared_entries(const command_call& call, u64 data_digest) {
+  if (call.options.answer) return {{"work", "questions"}, {"peers", std::to_string(call.config.peers)}};
+  std::vector<config_entry> all = agreed_entries(call.config, data_digest);
+  all.insert(all.begin(), {"work", "steps"});
+  return all;
+}
+
 /// Who this process is to the others.
 inline transport_options transport_options_of(const command_call& call, const char* role, u64 data_digest) {
   const run_config& c = call.config;
@@ -20,7 +28,7 @@ inline transport_options transport_options_of(const command_call& call, const ch
   o.self.run = c.run_id;
   o.self.token = c.token;
   o.self.fingerprint = call.model.fingerprint;
-  o.self.config = agreed_entries(c, data_digest);
+  o.self.config = compared_entries(call, data_digest);
   o.self.role = role;
   o.self.name = !c.name.empty() ? c.name : role == std::string_view("peer") ? "peer-" + std::to_string(c.rank) : role;
   o.self.rank = u32(c.rank);
@@ -40,7 +48,7 @@ class peer_process final : public peer_host {
  public:
   explicit peer_process(const command_call& call)
       : call_(call), real_(call.model.device(call.config.device).real), ended_(errc::ok, "") {
-    if (!call.config.data.empty() || call.program.make_data) data_ = open_data(call);
+    if (!call.options.answer && (!call.config.data.empty() || call.program.make_data)) data_ = open_data(call);
   }
 
   u64 data_digest() const { return data_ ? data_->digest() : 0; }

@@ -14,19 +14,25 @@ namespace fusionllm::inline v0 {
 
 namespace detail {
 
+/// The node of an output that has a row a sample. Errors: model.
+inline int predicted_node(const graph_view& g, const std::string& name) {
+  const int at = find_output(g, name);
+  if (at < 0) fail(errc::model, "the model has no output '", name, "': `graph` lists them");
+  const extents& e = g.nodes[std::size_t(at)].out;
+  bool a_sample = e.rank > 0 && e.d[0] == batch;
+  for (int axis = 1; axis < e.rank; ++axis) a_sample &= e.d[std::size_t(axis)] > 0;
+  if (!a_sample)
+    fail(errc::model, "output '", name, "' has shape ", shape_text{e}, ": predict writes a line a sample; for text use generate");
+  return at;
+}
+
+/// Of a `basic_trainer` or `model_outputs`.
+template <class Model>
 class prediction_lines {
  public:
-  prediction_lines(basic_trainer& t, std::string name, std::FILE* out) : trainer_(t), name_(std::move(name)), out_(out) {
-    const int at = find_output(t.graph(), name_);
-    if (at < 0) fail(errc::model, "the model has no output '", name_, "': `graph` lists them");
-    const extents& e = t.graph().nodes[std::size_t(at)].out;
-    shape_ = e;
-    bool a_sample = e.rank > 0 && e.d[0] == batch;
-    for (int axis = 1; axis < e.rank; ++axis) a_sample &= e.d[std::size_t(axis)] > 0;
-    if (!a_sample)
-      fail(errc::model, "output '", name_, "' has shape ", shape_text{e}, ": predict writes a line a sample; for text use generate");
-    classes_ = name_ == "logits" && e.rank == 2 && e.d[1] > 0;
-  }
+  prediction_lines(Model& t, std::string name, std::FILE* out)
+      : trainer_(t), name_(std::move(name)), out_(out), shape_(t.graph().nodes[std::size_t(predicted_node(t.graph(), name_))].out),
+        classes_(name_ == "logits" && shape_.rank == 2) {}
   void add(const batch_view& b, const sizes& s) { trainer_.real_type() == dtype::f64 ? rows<double>(b, s) : rows<float>(b, s); }
 
  private:
@@ -60,11 +66,11 @@ class prediction_lines {
     j.field("class", i64(best)).field("probability", 1 / sum);
   }
 
-  basic_trainer& trainer_;
+  Model& trainer_;
   std::string name_;
   std::FILE* out_;
-  extents shape_{};
-  bool classes_ = false;
+  extents shape_;
+  bool classes_;
   i64 row_ = 0;
 };
 
@@ -76,10 +82,9 @@ inline int predict_command(const command_call& call) {
   i64 batches = data->validation_batches();
   if (c.validation_batches > 0) batches = (std::min)(batches, c.validation_batches);
   if (batches == 0) fail(errc::data, data->describe(), ": nothing is held out to predict");
-  basic_trainer t(call.model, trainer_options_of(c));
-  load_trained(call, t);
-  data_buffers buffers(call.model.graph, t.real_type(), {c.batch, c.time});
-  detail::prediction_lines lines(t, call.options.output_name, call.out);
+  const trained t = open_trained(call, {c.batch, c.time}, {whole_output(c, detail::predicted_node(call.model.graph, call.options.output_name))});
+  data_buffers buffers(call.model.graph, t.model->real_type(), {c.batch, c.time});
+  detail::prediction_lines lines(*t.model, call.options.output_name, call.out);
   for (i64 b = 0; b < batches; ++b) {
     const i64 n = data->validation_rows(b);
     buffers.fill_validation(*data, b, 0, n);

@@ -60,6 +60,7 @@ inline run_config resolve(const command_line& line, const run_config& defaults) 
   run_config c = defaults;
   run_config flags = defaults;
   apply(line, flags);
+  if (line.command->trained) use_here(c);
   if (line.command->trained && !flags.run.empty()) apply_run_folder(flags.run, c);
   if (!line.options.config.empty()) apply_config_file(line.options.config, c);
   if (const char* token = std::getenv("FUSIONLLM_TOKEN")) c.token = token;

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as a run left it: what `generate` and `evaluate` begin with.
+// A model as a run left it: what `generate`, `evaluate` and `predict` begin with, in this process or over peers.
 #pragma once
 
 #include "config_file.hpp"
+#include "peers_model.hpp"
 #include "program.hpp"
 #include "run_folder.hpp"
 #include "settings.hpp"
 
 namespace fusionllm::inline v0 {
+
+/// Forgets where a model was trained: it is used in one process unless the command says otherwise.
+inline void use_here(run_config& c) {
+  const run_config none;
+  c.peers = none.peers, c.topology = none.topology, c.use = none.use, c.emulate = none.emulate;
+  c.bind = none.bind, c.announce = none.announce, c.broker = none.broker, c.name = none.name, c.rank = none.rank;
+  c.run_id = none.run_id, c.insecure_network = none.insecure_network;
+}
 
 /// The configuration of the run in `folder` under those of `line`: a trained model is used with the sizes that it was
 /// trained with. Errors: errc::config, errc::usage.
@@ -17,6 +26,7 @@ inline void apply_run_folder(const std::string& folder, run_config& c) {
   if (::stat(f.config_file().c_str(), &info) != 0)
     fail(errc::checkpoint, "'", folder, "' is no run folder: it has no config.json; name the folder that --run was given");
   apply_config_file(f.config_file(), c);
+  use_here(c);
   c.run = folder;
   c.resume = false;
 }
@@ -35,11 +45,25 @@ inline std::string trained_checkpoint(const command_call& call) {
   return path;
 }
 
-/// Loads it.
-inline std::string load_trained(const command_call& call, basic_trainer& t) {
-  const std::string path = trained_checkpoint(call);
-  t.load(path);
-  return path;
+struct trained {
+  std::string path;  ///< of the checkpoint
+  u64 step = 0;
+  std::unique_ptr<model_outputs> model;
+};
+
+/// Loads what `outputs` need, for batches of at most `bound`, here or over peers. Errors: errc::usage, errc::checkpoint,
+/// errc::model; what ends a run.
+inline trained open_trained(const command_call& call, const sizes& bound, std::vector<forward_output> outputs) {
+  const checkpoint_reader from(trained_checkpoint(call));
+  trained t{from.path(), from.info().step, nullptr};
+  if (over_peers(call)) t.model = std::make_unique<peers_model>(call, from, bound, std::move(outputs));
+  else t.model = std::make_unique<weights_model>(call.model, call.config.device, int(call.config.threads), from, bound, outputs);
+  return t;
+}
+
+/// An output of whole batches, cut as training cuts them.
+inline forward_output whole_output(const run_config& c, int node) {
+  return {node, inference_kind::whole, {(c.batch + c.micro_batches - 1) / c.micro_batches, c.time}, 1};
 }
 
 }  // namespace fusionllm::inline v0

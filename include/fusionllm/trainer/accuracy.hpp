@@ -6,26 +6,35 @@
 #include <cmath>
 #include <vector>
 
-#include "basic_trainer.hpp"
+#include "../graph/graph.hpp"
+#include "batch.hpp"
 
 namespace fusionllm::inline v0 {
 
+/// What there is to count: the labels' name and the number of classes; 0 of a model without.
+struct labelled_classes {
+  std::string_view labels{};
+  i64 classes = 0;
+};
+inline labelled_classes labelled_classes_of(const graph_view& g) {
+  labelled_classes r;
+  const int logits = find_output(g, "logits");
+  if (logits < 0) return r;
+  const extents& e = g.nodes[std::size_t(logits)].out;
+  if (e.rank != 2 || e.d[0] != fusionllm::batch || e.d[1] < 1) return r;
+  for (int i : g.nodes[std::size_t(g.loss)].in) {
+    if (i < 0) continue;
+    const node& n = g.nodes[std::size_t(i)];
+    if (n.op->placeholder && n.type == element::i32 && n.out.rank == 1) r = {n.scope.view(), e.d[1]};
+  }
+  return r;
+}
+
+/// Of a `basic_trainer` or `model_outputs`.
+template <class Model>
 class label_accuracy {
  public:
-  explicit label_accuracy(basic_trainer& t) : trainer_(t) {
-    const graph_view& g = t.graph();
-    const int logits = find_output(g, "logits");
-    if (logits < 0) return;
-    const extents& e = g.nodes[std::size_t(logits)].out;
-    if (e.rank != 2 || e.d[0] != fusionllm::batch || e.d[1] < 1) return;
-    for (int i : g.nodes[std::size_t(g.loss)].in) {
-      if (i < 0) continue;
-      const node& n = g.nodes[std::size_t(i)];
-      if (!n.op->placeholder || n.type != element::i32 || n.out.rank != 1) continue;
-      labels_ = n.scope.view();
-      classes_ = e.d[1];
-    }
-  }
+  explicit label_accuracy(Model& t) : trainer_(t), labels_(labelled_classes_of(t.graph()).labels), classes_(labelled_classes_of(t.graph()).classes) {}
 
   /// Whether the model has such outputs and labels.
   bool applies() const { return classes_ > 0; }
@@ -66,9 +75,9 @@ class label_accuracy {
     return true;
   }
 
-  basic_trainer& trainer_;
-  std::string_view labels_{};
-  i64 classes_ = 0, rows_ = 0, hits_ = 0;
+  Model& trainer_;
+  std::string_view labels_;
+  i64 classes_, rows_ = 0, hits_ = 0;
 };
 
 }  // namespace fusionllm::inline v0

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fusionllm/run/trained.hpp>
+
+#include "catch.hpp"
+#include "unit/error_of.hpp"
+#include "unit/temporary_folder.hpp"
+
+namespace fl = fusionllm;
+using fusionllm_test::error_of;
+
+TEST_CASE("a trained model is used with the sizes of its run, and not where that took place") {
+  fusionllm_test::temporary_folder folder;
+  fl::run_config c;
+  c.time = 33, c.batch = 5, c.tokenizer = "words", c.scheduler = "equal_number";
+  c.peers = 4, c.topology = "slow.json", c.emulate = true, c.use = "plan.json", c.bind = "0.0.0.0:0", c.broker = "there:1", c.run_id = "x";
+  c.insecure_network = true, c.resume = true, c.run = "elsewhere";
+  folder.write("config.json", fl::to_json(c));
+  fl::run_config used;
+  fl::apply_run_folder(folder.path(), used);
+  CHECK((used.time == 33 && used.batch == 5 && used.tokenizer == "words" && used.scheduler == "equal_number"));
+  CHECK((used.run == folder.path() && !used.resume));
+  const fl::run_config none;
+  CHECK((used.peers == none.peers && used.topology.empty() && !used.emulate && used.use.empty() && used.bind == none.bind));
+  CHECK((used.broker == none.broker && used.run_id.empty() && !used.insecure_network));
+  CHECK(error_of([&] { fl::apply_run_folder(folder.path() + "/none", used); }).says(fl::errc::checkpoint, "no run folder"));
+}
+
+TEST_CASE("a model is cut as training cuts a batch") {
+  fl::run_config c;
+  c.batch = 10, c.micro_batches = 4, c.time = 7;
+  const fl::forward_output o = fl::whole_output(c, 3);
+  CHECK((o.node == 3 && o.kind == fl::inference_kind::whole && o.bounds == fl::sizes{3, 7}));
+}
