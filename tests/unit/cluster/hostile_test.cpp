@@ -192,7 +192,7 @@ TEST_CASE("tensors that the plan does not have end the run by the name of who se
     infiltrated x(control_kind::ready);
     x.turn = [&](fl::connection&, fl::connection* peer) {
       // Once the broker has granted steps, so that an engine is there.
-      x.p.node.after(fl::second, [&x, &w, peer] { say(*peer, w.k, w.edge, std::vector<std::byte>(w.bytes), w.part, w.step, w.source); });
+      x.p.node.after(fl::second, [&w, peer] { say(*peer, w.k, w.edge, std::vector<std::byte>(w.bytes), w.part, w.step, w.source); });
     };
     INFO("kind " << int(w.k) << ", edge " << w.edge);
     x.check(fl::errc::protocol, "puppet", w.text);
