@@ -180,7 +180,11 @@ class stage_compute {
     }
   }
 
-  dtype type_of(int node) const { return g_.nodes[std::size_t(node)].type == element::i32 ? dtype::int32 : device_.real; }
+  // The loss stays fp32 beside 16-bit activations: places in the arena are large enough.
+  dtype type_of(int node) const {
+    const struct node& o = g_.nodes[std::size_t(node)];
+    return o.type == element::i32 ? dtype::int32 : node == g_.loss && o.op->loss ? weights_beside(device_.real) : device_.real;
+  }
 
   std::byte* at(int value) const {
     const value_place& p = layout_.places[std::size_t(value)];
@@ -228,7 +232,7 @@ class stage_compute {
     device_.kernels[std::size_t(n)]->forward(*device_.context, a);
     if (observer_) show(n, false, a.out);
     search(n, false, a.out);
-    if (n == g_.loss) device_.vectors->widen(*device_.context, device_.real, a.out.data, loss_values_.data() + micro_batch_);
+    if (n == g_.loss) device_.vectors->widen(*device_.context, a.out.type, a.out.data, loss_values_.data() + micro_batch_);
   }
   void forward_again(int n) {
     const node& o = g_.nodes[std::size_t(n)];
@@ -240,7 +244,7 @@ class stage_compute {
   }
 
   void search(int n, bool backward, const tensor_ref& x) {
-    if (x.type == device_.real) device_.vectors->search(*device_.context, x.type, x.data, x.count(), found_.data() + place_of(n, backward));
+    if (x.type != dtype::int32) device_.vectors->search(*device_.context, x.type, x.data, x.count(), found_.data() + place_of(n, backward));
   }
   std::size_t place_of(int n, bool backward) const { return (std::size_t(micro_batch_) * g_.nodes.size() + std::size_t(n)) * 2 + backward; }
   void note(fault_kind kind, int micro_batch, int n, int peer) { note(fault{kind, u32(micro_batch), u32(n), fault::no, u32(peer)}); }

@@ -251,7 +251,7 @@ class basic_trainer : private engine_host {
         kind);
   }
   static double value_at(const tensor_ref& t, std::size_t i) {
-    return t.type == dtype::f64 ? t.as<double>()[i] : double(t.as<float>()[i]);
+    return detail::real_element(t.data, t.type, i64(i));
   }
 
   // Calls f(sizes, inputs, first row) for parts of the batch that fit the arena.
