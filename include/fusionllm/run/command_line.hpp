@@ -85,6 +85,12 @@ class command_line_parser {
     left_ = left_.subspan(1);
     return word;
   }
+  /// "broker, peer" of "broker|peer".
+  static std::string in_words(std::string_view choices) {
+    std::string all;
+    for (char c : choices) all += c == '|' ? std::string(", ") : std::string(1, c);
+    return all;
+  }
   static std::string names() {
     std::string all;
     for (const auto& c : commands) all += (all.empty() ? "" : ", ") + std::string(c.name);
@@ -118,7 +124,7 @@ class command_line_parser {
     }
     if (!c && !o) unknown(shown, key);
     if (o && !has_choice(o->section, result_.command->name))
-      fail(errc::usage, shown, " is a flag of ", o->section, ", not of ", result_.command->name);
+      fail(errc::usage, shown, " is a flag of ", in_words(o->section), ", not of ", result_.command->name);
     const bool is_switch = c ? c->flag != nullptr : o->flag != nullptr;
     std::string_view value = "true";
     if (equals != std::string_view::npos) value = word.substr(equals + 1);

@@ -47,6 +47,7 @@ TEST_CASE("commands and their own options") {
   CHECK(parse({"--help"}).help);
   CHECK(parse({"train", "-h"}).help);
   CHECK(parse({"--version"}).version);
+  CHECK(refused({"train", "--special"}).says(fl::errc::usage, "--special is a flag of tokenize, generate, not of train"));
   CHECK(refused({"train", "--prompt", "x"}).says(fl::errc::usage, "--prompt is a flag of generate, not of train"));
 }
 
