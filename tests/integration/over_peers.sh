@@ -62,7 +62,7 @@ export FUSIONLLM_TOKEN
 asks=$!
 wait_for "waiting on" asked.err
 at=$(sed -n 's/.*waiting on \([0-9.:]*\) .*/\1/p' asked.err)
-expect 9 "'work' is 'questions'" peer $small --peers 2 --broker "$at" --rank 0 --connect-timeout 2
+expect 9 "'answer' is 'false' at 'peer-0'" peer $small --peers 2 --broker "$at" --rank 0 --connect-timeout 2
 for rank in 0 1; do
   "$gpt" peer --answer --peers 2 --broker "$at" --rank $rank >$rank.out 2>$rank.err &
 done

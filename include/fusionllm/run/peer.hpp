@@ -15,9 +15,9 @@ namespace detail {
 
 /// What the processes of a run must have the same. Where questions are answered it is less: all else follows from them.
 inline std::vector<config_entry> compared_entries(const command_call& call, u64 data_digest) {
-  if (call.options.answer) return {{"work", "questions"}, {"peers", std::to_string(call.config.peers)}};
+  if (call.options.answer) return {{"answer", "true"}, {"peers", std::to_string(call.config.peers)}};
   std::vector<config_entry> all = agreed_entries(call.config, data_digest);
-  all.insert(all.begin(), {"work", "steps"});
+  all.insert(all.begin(), {"answer", "false"});
   return all;
 }
 
