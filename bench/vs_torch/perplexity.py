@@ -68,7 +68,7 @@ def ours(options, tokens, seed, work):
     beside.ours(gpt2, "import", "--overwrite", "--json", model="six", weights=f"{work}/initial.safetensors", run=run, **size)
     beside.ours(gpt2, "local", "--resume", "--quiet", "--json", model="six", run=run, data=tokens, peers=options.peers, compressor="none",
                 threads=max(options.threads // options.peers, 1), steps=options.steps, seed=seed, learning_rate=RATE, min_learning_rate=LEAST,
-                warmup=WARMUP, validation_batches=0, **size)
+                warmup=WARMUP, validation_batches=0, silence_timeout=120, **size)
     beside.ours(gpt2, "export", "--json", run=run, output=f"{work}/trained.safetensors")
     return beside.ours(gpt2, "evaluate", "--json", run=run, data=tokens, validation_batches=options.validation, threads=options.threads)["loss"]
 
