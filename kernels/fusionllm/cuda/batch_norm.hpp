@@ -25,6 +25,7 @@ struct norm_channels {
 
 template <class T>
 struct batch_norm_forward {
+  static constexpr bool many_registers = true;
   norm_channels s;
   const T* x;
   const float *weight, *bias;
