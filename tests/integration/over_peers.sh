@@ -5,7 +5,7 @@
 . "$(dirname -- "$0")/support/common.sh"
 
 expect 0 "" train $small --steps 12 --micro-batches 3 --run run
-use="--run run --scheduler equal_number"
+use="--run run --scheduler equal_number --connect-timeout 120"
 drawn="--length 40 --prompt line --seed 5"
 held="--data text.txt --validation-batches 3"
 
@@ -52,7 +52,7 @@ echo '{"stages": [{"peers": [0, 2], "nodes": ["h.0", "h.1"]}, {"peers": [1], "no
 alike loss evaluate $use $held --json --groups 2 --peers 3 --use replicas.json
 alike text generate $use $drawn --groups 2 --peers 3 --use replicas.json
 # Left to itself, the planner gives each peer a part.
-alike text generate --run run $drawn --peers 2
+alike text generate --run run $drawn --peers 2 --connect-timeout 120
 grep "peer-0 (" err | grep -q "peer-1 (" || failed "one peer did it all: $(cat err)"
 
 # Peers from elsewhere: they need neither data nor configuration nor checkpoint.
@@ -85,7 +85,7 @@ strike() {  # strike SIGNAL WHOM STATUS TEXT
   tries=0
   until [ -s out ] && [ "$(wc -c <out)" -gt 200 ]; do
     tries=$((tries + 1))
-    [ $tries -lt 600 ] || break
+    [ $tries -lt 1200 ] || break
     sleep 0.1
   done
   children=$(pgrep -P $asks)
@@ -121,18 +121,18 @@ for name, n in ("train", 16), ("t10k", 11):
 P
   program=$gpt gpt=$resnet
   expect 0 "" train --data pictures --run classes --steps 1 --batch 4 --micro-batches 2 --validation-batches 0 --threads 1 --quiet
-  use="--run classes --scheduler equal_number --data pictures --threads 1"
+  use="--run classes --scheduler equal_number --connect-timeout 120 --data pictures --threads 1"
   alone loss evaluate $use --json
   alone said predict $use
   [ "$(wc -l <said)" = 11 ] || failed "predict: $(wc -l <said) lines for 11 pictures"
   alike loss evaluate $use --json --peers 2
   alike said predict $use --peers 3
   gpt=$program
-  use="--run run --scheduler equal_number"
+  use="--run run --scheduler equal_number --connect-timeout 120"
 fi
 
 # What is wrong is told before or instead of an answer.
-expect 5 "peer 1" generate $use $drawn --use ends.json
+expect 5 "stages[0].peers[0]" generate $use $drawn --use ends.json
 expect 3 "has 2 devices" generate $use $drawn --topology slow.json --peers 3
 expect 10 "did not join" generate $use $drawn --peers 2 --listen 127.0.0.1:0 --connect-timeout 0.5
 expect 2 "is a flag of" train $small --listen 127.0.0.1:0
