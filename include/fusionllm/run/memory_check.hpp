@@ -14,7 +14,6 @@ inline void check_memory(const model_binding& model, const run_config& c) {
   s.peers = 1;
   s.codec = "none";
   machine here;
-  here.name = "this process";
   here.flops_per_second = 1'000'000'000;
   here.memory_bytes = u64(c.memory_mib) << 20;
   plan p;
@@ -24,7 +23,9 @@ inline void check_memory(const model_binding& model, const run_config& c) {
   p.groups = s.groups;
   p.schedule = s.schedule;
   p.recompute = s.recompute;
-  const cost_model costs(uniform_cluster(1, here, path{}), model.encoded_bytes);
+  cluster alone = uniform_cluster(1, here, path{});
+  alone.peers[0].name = "this process";
+  const cost_model costs(std::move(alone), model.encoded_bytes);
   const planning_problem problem = problem_of(model, s, costs);
   const std::string why = obstacle(step_profile(problem), p, compile(model.graph, p));
   if (!why.empty()) fail(errc::plan, why, ": use more micro_batches, recompute, more peers, or a larger memory_mib");
