@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a broker's assignment to a peer's engine: its options, its codecs, the inputs that it has to load.
+// From a broker's assignment to a peer's engine: its options and its codecs.
 #pragma once
 
 #include "../runtime/engine.hpp"
 #include "planning.hpp"
 
 namespace fusionllm::inline v0 {
-
-/// The placeholders that nodes of this peer read.
-inline std::vector<int> inputs_of_peer(const graph_view& g, const plan& p, int peer) {
-  std::vector<u8> read(g.nodes.size(), 0);
-  for (int i = 0; i < g.size(); ++i)
-    if (p.stage_of[std::size_t(i)] == p.stage_of_peer(peer))
-      for (int in : g.nodes[std::size_t(i)].in)
-        if (in >= 0) read[std::size_t(in)] = 1;
-  std::vector<int> r;
-  for (int i = 0; i < g.size(); ++i)
-    if (g.nodes[std::size_t(i)].op->placeholder && read[std::size_t(i)]) r.push_back(i);
-  return r;
-}
 
 /// The codec's type is the run's; its ratio that of the edge's link. A link that is not listed carries raw tensors.
 inline std::unique_ptr<codec> codec_for(const model_binding& model, const codec_options& details, const plan& p, const edge& e) {

@@ -64,14 +64,6 @@ struct model_binding {
   std::unique_ptr<codec> (*make_codec)(std::string_view label, const codec_options&) = nullptr;
   encoded_bytes_function encoded_bytes = nullptr;  ///< what the cost model asks of compressors
 
-  /// What activations are on a device of a peer, whose build of this program may have GPUs where this one has none.
-  /// Errors: errc::config.
-  dtype real_of(std::string_view name) const {
-    for (const auto& d : devices)
-      if (d.name == name) return d.real;
-    if (name == cuda::name || name == cuda_tf32::name) return dtype::f32;
-    return name == cuda_bf16::name ? dtype::bf16 : device(name).real;
-  }
   /// "cuda:1" is of the device cuda; "auto" a GPU, if there is one and it can run all of the model, else the first.
   /// Errors: errc::config naming the devices there are.
   const device_choice& device(std::string_view name) const {

@@ -234,12 +234,12 @@ class broker_node : private connection_handler {
   // --- gathering
   void joins(u32 rank, joining j) {
     try {
-      join(members_, rank, std::move(j), model_);
+      join(members_, rank, std::move(j));
     } catch (const error& e) {
       return break_off(e);
     }
     if (!members_.all(&member::has_joined)) return;
-    real_ = model_.real_of(members_[rank].joined.device);
+    real_ = dtype{u8(members_[rank].joined.real)};
     phase_ = phase::connecting;
     expect_within(settings_.gather_timeout);
     tell_all(control_kind::roster, roster_of(members_, settings_));
@@ -267,8 +267,9 @@ class broker_node : private connection_handler {
       host_.on_plan(plan_, costs);
       compare_arithmetic();
       if (resumes_) history_ = host_.saved_history();
-      restoring_ = parts_to_send(owners_, members_.size());
-      if (!settings_.outputs.empty()) asks_.emplace(model_.graph, plan_, settings_.outputs, real_, members_.size());
+      if (!settings_.outputs.empty()) asks_.emplace(model_.graph, plan_, settings_.outputs, real_);
+      if (asks_) sending_ = asks_->weights_to_send(members_.size());
+      else if (resumes_) sending_ = parts_to_send(owners_, members_.size());
       assign(costs);
     } catch (const error& e) {
       break_off(e);
@@ -307,7 +308,7 @@ class broker_node : private connection_handler {
   void send_next_part(int rank) {
     connection& c = *members_[u64(rank)].c;
     try {
-      const state_part next = asks_ ? asks_->next_weight(u64(rank)) : restoring_.next(u64(rank));
+      const state_part next = sending_.next(u64(rank));
       if (!next) return send_restored(c);
       outgoing m = state_message(next);
       const parameter_info& info = model_.graph.params[std::size_t(next.parameter)];
@@ -436,7 +437,7 @@ class broker_node : private connection_handler {
   step_grants grants_;
   step_reports reports_;
   loss_history history_;
-  parts_to_send restoring_;
+  parts_to_send sending_;
   collected_state state_;
   nanoseconds progressed_ = 0;
   bool resumes_ = false;

@@ -40,9 +40,10 @@ struct joining {
   std::string device;
   u64 memory_bytes = 0;
   u32 threads = 1;
+  u32 real = 0;              ///< the dtype of its activations
   std::string arithmetic{};  ///< what the bits of its results depend on beside the device (binding.hpp)
   template <class V>
-  void fields(V& v) { v(device, memory_bytes, threads, arithmetic); }
+  void fields(V& v) { v(device, memory_bytes, threads, real, arithmetic); }
 };
 
 struct roster_member {

@@ -76,13 +76,15 @@ class members {
   std::vector<member> all_;
 };
 
-/// Takes up what a peer says of itself. Errors: config, for one that cannot work with the others.
-inline void join(members& all, u32 rank, joining j, const model_binding& model) {
-  const dtype real = model.real_of(j.device);
+/// Takes up what a peer says of itself, whose build may have devices that the broker's has not. Errors: config, for one that
+/// cannot work with the others; protocol.
+inline void join(members& all, u32 rank, joining j) {
+  const dtype real{u8(j.real)};
+  if (j.real > u32(dtype::bf16)) fail(errc::protocol, "'", all[rank].name, "' computes in type ", j.real, ", which is none");
   for (const member& other : all)
-    if (other.has_joined && model.real_of(other.joined.device) != real)
-      fail(errc::config, "'", all[rank].name, "' computes in ", name_of(real), ", '", other.name, "' in ",
-           name_of(model.real_of(other.joined.device)), ": use devices of one precision");
+    if (other.has_joined && other.joined.real != j.real)
+      fail(errc::config, "'", all[rank].name, "' computes in ", name_of(real), ", '", other.name, "' in ", name_of(dtype{u8(other.joined.real)}),
+           ": use devices of one precision");
   all[rank].joined = std::move(j);
   all[rank].has_joined = true;
 }

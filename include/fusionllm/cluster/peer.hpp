@@ -99,7 +99,7 @@ class peer_node : private connection_handler, private engine_host, private forwa
     if (const std::string why = stranger(c); !why.empty()) return c.close(errc::handshake, why);
     links_.add(c);
     if (is_broker(c)) {
-      tell_broker(control_kind::joining, joining{std::string(choice_.name), options_.memory_bytes, u32(options_.threads), choice_.arithmetic});
+      tell_broker(control_kind::joining, joining{std::string(choice_.name), options_.memory_bytes, u32(options_.threads), u32(choice_.real), choice_.arithmetic});
       return;
     }
     others_.add(c);
@@ -242,7 +242,9 @@ class peer_node : private connection_handler, private engine_host, private forwa
     }
     engine_ = std::make_unique<engine>(model_.graph, p, device(), engine_options_of(a, p, rank, model_, settings_, std::move(names)), loop_,
                                        queue_, static_cast<engine_host&>(*this));
-    inputs_ = inputs_of_peer(model_.graph, p, rank);
+    flags mine(p.stage_of.size(), u8(0));
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = p.stage_of[i] == p.stage_of_peer(rank);
+    inputs_ = inputs_read_by(model_.graph, mine);
     data_.inputs.assign(model_.graph.nodes.size(), nullptr);
     if (!a.resumes) say_ready();
   }

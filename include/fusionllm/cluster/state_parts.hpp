@@ -26,11 +26,13 @@ inline outgoing state_message(const state_part& p) {
 }
 inline std::byte* part_of(const local_parameter& x, u32 part) { return part == 0 ? x.host_weight : part == 1 ? x.host_m : x.host_v; }
 
-/// What the broker of a resumed run has still to send to whom: each peer gets the weights that it holds, and all parts of
-/// what it is the primary owner of.
+/// What a broker has still to send to whom.
 class parts_to_send {
  public:
   parts_to_send() = default;
+  /// By rank, last first.
+  explicit parts_to_send(std::vector<std::vector<state_part>> left) : left_(std::move(left)) {}
+  /// When a run resumes each peer gets the weights that it holds, and all parts of what it is the primary owner of.
   parts_to_send(const std::vector<parameter_owners>& owners, u32 peers) : left_(peers) {
     for (int p = int(owners.size()); p-- > 0;)
       for (int holder : owners[std::size_t(p)].holders)
@@ -46,7 +48,7 @@ class parts_to_send {
   }
 
  private:
-  std::vector<std::vector<state_part>> left_;  ///< by rank, last first
+  std::vector<std::vector<state_part>> left_;
 };
 
 /// What a peer is the primary owner of, to the broker. It must rest until the last has left.

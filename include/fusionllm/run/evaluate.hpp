@@ -8,7 +8,7 @@
 
 #include "../trainer/accuracy.hpp"
 #include "../trainer/bigram.hpp"
-#include "../trainer/data_buffers.hpp"
+#include "../trainer/held_out.hpp"
 #include "../trainer/json_text.hpp"
 #include "open_data.hpp"
 #include "trained.hpp"
@@ -29,29 +29,23 @@ inline int evaluate_command(const command_call& call) {
   const trained t = open_trained(call, {c.batch, c.time}, outputs);
   data_buffers buffers(g, t.model->real_type(), {c.batch, c.time});
   label_accuracy accuracy(*t.model);
-  double sum = 0, rows = 0;
-  for (i64 b = 0; b < batches; ++b) {
-    const i64 n = data->validation_rows(b);
-    buffers.fill_validation(*data, b, 0, n);
-    sum += double(n) * t.model->evaluate(buffers.batch(n));
-    rows += double(n);
-    if (accuracy.applies()) accuracy.add(buffers.batch(n));
-  }
-  const double loss = sum / rows;
+  const held_out_loss r = evaluate_held_out(*t.model, *data, buffers, batches, [&](const batch_view& b) {
+    if (accuracy.applies()) accuracy.add(b);
+  });
   if (call.options.json) {
     json_text j(2);
     j.begin_object().field("checkpoint", std::string_view(t.path)).field("step", t.step).field("batches", batches);
-    j.field("loss", loss).field("perplexity", std::exp(loss)).field("bigram_loss", bigram);
-    j.field("accuracy", accuracy.value()).field("rows", i64(rows)).end_object();
+    j.field("loss", r.loss).field("perplexity", std::exp(r.loss)).field("bigram_loss", bigram);
+    j.field("accuracy", accuracy.value()).field("rows", r.rows).end_object();
     std::fprintf(call.out, "%s\n", j.text().c_str());
     return 0;
   }
   std::fprintf(call.out, "%s, after step %llu\nheld-out loss %.4f nats over %lld batches, ", t.path.c_str(),
-               static_cast<unsigned long long>(t.step), loss, static_cast<long long>(batches));
+               static_cast<unsigned long long>(t.step), r.loss, static_cast<long long>(batches));
   if (accuracy.applies())
     std::fprintf(call.out, "accuracy %.2f %% (%lld of %lld)\n", 100 * accuracy.value(), static_cast<long long>(accuracy.hits()),
                  static_cast<long long>(accuracy.rows()));
-  else std::fprintf(call.out, "perplexity %.3f\n", std::exp(loss));
+  else std::fprintf(call.out, "perplexity %.3f\n", std::exp(r.loss));
   if (bigram == bigram) std::fprintf(call.out, "a bigram table: %.4f nats\n", bigram);
   return 0;
 }

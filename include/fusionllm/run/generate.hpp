@@ -48,8 +48,7 @@ class next_token_logits {
     seen_ = n;
     const i64 at = r.count() - vocabulary();
     logits_.resize(std::size_t(vocabulary()));
-    for (i64 i = 0; i < vocabulary(); ++i)
-      logits_[std::size_t(i)] = r.type == dtype::f64 ? r.as<double>()[at + i] : double(r.as<float>()[at + i]);
+    for (i64 i = 0; i < vocabulary(); ++i) logits_[std::size_t(i)] = real_element(r.data, r.type, at + i);
     return logits_;
   }
 

@@ -26,52 +26,49 @@ inline int predicted_node(const graph_view& g, const std::string& name) {
   return at;
 }
 
-/// Of a `basic_trainer` or `model_outputs`.
-template <class Model>
 class prediction_lines {
  public:
-  prediction_lines(Model& t, std::string name, std::FILE* out)
-      : trainer_(t), name_(std::move(name)), out_(out), shape_(t.graph().nodes[std::size_t(predicted_node(t.graph(), name_))].out),
+  prediction_lines(model_outputs& m, std::string name, std::FILE* out)
+      : model_(m), name_(std::move(name)), out_(out), shape_(m.graph().nodes[std::size_t(predicted_node(m.graph(), name_))].out),
         classes_(name_ == "logits" && shape_.rank == 2) {}
-  void add(const batch_view& b, const sizes& s) { trainer_.real_type() == dtype::f64 ? rows<double>(b, s) : rows<float>(b, s); }
-
- private:
-  template <class T>
-  void rows(const batch_view& b, const sizes& s) {
+  void add(const batch_view& b, const sizes& s) {
     const extents all = shape_.resolve(s);
-    std::vector<T> values(std::size_t(all.count()));
-    trainer_.predict(b, output_span(name_, dtype_of<T>, all, values.data()));
-    const std::size_t width = values.size() / std::size_t(s.batch);
+    const dtype real = model_.real_type();
+    memory_.resize(std::size_t(all.count()) * size_of(real));
+    model_.predict(b, output_span(name_, real, all, memory_.data()));
+    row_values_.resize(std::size_t(all.count() / s.batch));
+    i64 at = 0;
     for (i64 r = 0; r < s.batch; ++r, ++row_) {
-      const std::span<const T> row(values.data() + std::size_t(r) * width, width);
+      for (double& x : row_values_) x = real_element(memory_.data(), real, at++);
       json_text j;
       j.begin_object().field("row", row_);
-      if (classes_) add_class(j, row);
+      if (classes_) add_class(j);
       else {
         j.key("values").begin_array();
-        for (T x : row) j.value(double(x));
+        for (double x : row_values_) j.value(x);
         j.end_array();
       }
       j.end_object();
       std::fprintf(out_, "%s\n", j.text().c_str());
     }
   }
-  template <class T>
-  static void add_class(json_text& j, std::span<const T> logits) {
-    std::size_t best = 0;
-    for (std::size_t c = 1; c < logits.size(); ++c)
-      if (logits[c] > logits[best]) best = c;
+
+ private:
+  void add_class(json_text& j) const {
+    const auto best = std::max_element(row_values_.begin(), row_values_.end());
     double sum = 0;
-    for (T x : logits) sum += std::exp(double(x) - double(logits[best]));
-    j.field("class", i64(best)).field("probability", 1 / sum);
+    for (double x : row_values_) sum += std::exp(x - *best);
+    j.field("class", i64(best - row_values_.begin())).field("probability", 1 / sum);
   }
 
-  Model& trainer_;
+  model_outputs& model_;
   std::string name_;
   std::FILE* out_;
   extents shape_;
   bool classes_;
   i64 row_ = 0;
+  std::vector<std::byte> memory_;
+  std::vector<double> row_values_;
 };
 
 }  // namespace detail

@@ -104,7 +104,7 @@ class forward_asker {
       const u64 n = output_bytes(g_, i, q.run, size_of(real_));
       if (!inputs[std::size_t(i)]) fail(errc::internal, "a question without the input '", g_.nodes[std::size_t(i)].scope.view(), "'");
       std::memcpy(to, inputs[std::size_t(i)], std::size_t(n));
-      to += (n + 7) / 8 * 8;
+      to += input_bytes(g_, i, q.run, real_);
     }
     return r;
   }

@@ -200,7 +200,7 @@ class forward_stage {
     const std::byte* at = bytes.data() + question::bytes;
     for (int i : o.inputs) {
       s.inputs[std::size_t(i)] = at;
-      at += (output_bytes(g_, i, s.what.run, size_of(device_.real)) + 7) / 8 * 8;
+      at += input_bytes(g_, i, s.what.run, device_.real);
     }
     check_indices(g_, s.inputs, s.what.run);
     s.question_buffer = buffer;

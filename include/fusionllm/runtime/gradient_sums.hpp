@@ -50,7 +50,7 @@ class gradient_sums {
     const auto leaves = [&](const local_use& u) { return share_.updates(u.parameter) && destination_of(u) != share_.self; };
     u64 bytes = 0;
     for (const auto& u : uses)
-      if (leaves(u)) bytes += host_copies::room_for(share_.bytes_of(u.parameter));
+      if (leaves(u)) bytes += aligned(share_.bytes_of(u.parameter));
     leaving_.begin(bytes);
     found_.clear();
     values_.assign(uses.size(), nullptr);

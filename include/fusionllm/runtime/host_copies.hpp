@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "../device/device_memory.hpp"
 #include "../device/kernel.hpp"
+#include "memory.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -21,16 +21,15 @@ class host_copies {
  public:
   explicit host_copies(device_memory* m) : memory_(m) {}
 
-  /// `bytes`: of all tensors together, each rounded up to 64.
+  /// `bytes`: of all tensors together, each `aligned`.
   void begin(u64 bytes) {
     at_ = 0;
     if (memory_ != nullptr) block_.grow(*memory_, bytes);
   }
-  static constexpr u64 room_for(u64 bytes) { return (bytes + 63) / 64 * 64; }
   const std::byte* copy(const std::byte* tensor, u64 bytes) {
     if (memory_ == nullptr) return tensor;
     std::byte* to = block_.data() + at_;
-    at_ += room_for(bytes);
+    at_ += aligned(bytes);
     memory_->download(to, tensor, bytes);
     return to;
   }

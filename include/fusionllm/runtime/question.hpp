@@ -85,21 +85,20 @@ inline flags forward_nodes(const graph_view& g, const plan& p, std::span<const f
 
 /// The model's inputs that a stage reads for an output, in the order of the nodes.
 inline std::vector<int> inputs_of(const graph_view& g, const program& forward, int stage) {
-  flags read(g.nodes.size(), u8(0));
+  flags nodes(g.nodes.size(), u8(0));
   for (int t : forward.tasks_of_stage[std::size_t(stage)])
-    for (int i : forward.tasks[std::size_t(t)].nodes)
-      for (int in : g.nodes[std::size_t(i)].in)
-        if (in >= 0 && g.nodes[std::size_t(in)].op->placeholder) read[std::size_t(in)] = 1;
-  std::vector<int> r;
-  for (int i = 0; i < g.size(); ++i)
-    if (read[std::size_t(i)]) r.push_back(i);
-  return r;
+    for (int i : forward.tasks[std::size_t(t)].nodes) nodes[std::size_t(i)] = 1;
+  return inputs_read_by(g, nodes);
 }
 
-/// Bytes of a question with these inputs; each begins where a multiple of 8 does.
+/// Bytes that an input takes of a question: each begins where a multiple of 8 does.
+inline u64 input_bytes(const graph_view& g, int input, const sizes& s, dtype real) {
+  return (output_bytes(g, input, s, size_of(real)) + 7) / 8 * 8;
+}
+/// Bytes of a question with these inputs.
 inline u64 question_bytes(const graph_view& g, std::span<const int> inputs, const sizes& s, dtype real) {
   u64 n = question::bytes;
-  for (int i : inputs) n += (output_bytes(g, i, s, size_of(real)) + 7) / 8 * 8;
+  for (int i : inputs) n += input_bytes(g, i, s, real);
   return n;
 }
 

@@ -83,7 +83,7 @@ class weight_updates {
     const auto leaves = [&](const local_parameter& x) { return is_mine(x) && share_.owners_at(x.parameter).holders.size() > 1; };
     u64 bytes = 0;
     for (const auto& x : store_.parameters())
-      if (leaves(x)) bytes += host_copies::room_for(share_.bytes_of(x.parameter));
+      if (leaves(x)) bytes += aligned(share_.bytes_of(x.parameter));
     leaving_.begin(bytes);
     values_.assign(store_.parameters().size(), nullptr);
     for (std::size_t i = 0; i < values_.size(); ++i)

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../graph/graph.hpp"
-#include "batch.hpp"
+#include "model_outputs.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -30,19 +29,29 @@ inline labelled_classes labelled_classes_of(const graph_view& g) {
   return r;
 }
 
-/// Of a `basic_trainer` or `model_outputs`.
-template <class Model>
 class label_accuracy {
  public:
-  explicit label_accuracy(Model& t) : trainer_(t), labels_(labelled_classes_of(t.graph()).labels), classes_(labelled_classes_of(t.graph()).classes) {}
+  explicit label_accuracy(model_outputs& m) : model_(m), labels_(labelled_classes_of(m.graph()).labels), classes_(labelled_classes_of(m.graph()).classes) {}
 
   /// Whether the model has such outputs and labels.
   bool applies() const { return classes_ > 0; }
 
   /// Counts a batch, which has the labels. Errors: errc::data when a label is outside the classes; errc::model.
   void add(const batch_view& b) {
-    if (trainer_.real_type() == dtype::f64) count<double>(b);
-    else count<float>(b);
+    const dtype real = model_.real_type();
+    for (const input_span& labels : b.inputs()) {
+      if (labels.name != labels_) continue;
+      const extents all{2, {labels.dims.d[0], classes_}};
+      memory_.resize(std::size_t(all.count()) * size_of(real));
+      model_.predict(b, output_span("logits", real, all, memory_.data()));
+      for (i64 r = 0; r < all.rows(); ++r) {
+        const auto label = static_cast<const std::int32_t*>(labels.data)[r];
+        if (label < 0 || label >= classes_)
+          fail(errc::data, "the label of row ", r, " is ", label, ", the model has classes 0 to ", classes_ - 1);
+        hits_ += is_largest(r, label);
+      }
+      rows_ += all.rows();
+    }
   }
 
   i64 rows() const { return rows_; }
@@ -51,33 +60,19 @@ class label_accuracy {
   double value() const { return rows_ > 0 ? double(hits_) / double(rows_) : std::nan(""); }
 
  private:
-  template <class T>
-  void count(const batch_view& b) {
-    for (const input_span& labels : b.inputs()) {
-      if (labels.name != labels_) continue;
-      const i64 rows = labels.dims.d[0];
-      std::vector<T> logits(std::size_t(rows * classes_));
-      trainer_.predict(b, {"logits", std::span<T>(logits), {rows, classes_}});
-      for (i64 r = 0; r < rows; ++r) {
-        const auto label = static_cast<const std::int32_t*>(labels.data)[r];
-        if (label < 0 || label >= classes_)
-          fail(errc::data, "the label of row ", r, " is ", label, ", the model has classes 0 to ", classes_ - 1);
-        hits_ += is_largest(logits.data() + r * classes_, label);
-      }
-      rows_ += rows;
-    }
-  }
   // Of equal logits the first is the likeliest; where one is not a number, none is.
-  template <class T>
-  bool is_largest(const T* row, i64 label) const {
+  bool is_largest(i64 row, i64 label) const {
+    const auto logit = [&](i64 c) { return detail::real_element(memory_.data(), model_.real_type(), row * classes_ + c); };
+    const double own = logit(label);
     for (i64 c = 0; c < classes_; ++c)
-      if (c < label ? !(row[c] < row[label]) : !(row[c] <= row[label])) return false;
+      if (c < label ? !(logit(c) < own) : !(logit(c) <= own)) return false;
     return true;
   }
 
-  Model& trainer_;
+  model_outputs& model_;
   std::string_view labels_;
   i64 classes_, rows_ = 0, hits_ = 0;
+  std::vector<std::byte> memory_;  ///< of logits
 };
 
 }  // namespace fusionllm::inline v0

@@ -6,13 +6,12 @@
 
 #include <map>
 
-#include "../runtime/engine.hpp"
-#include "../runtime/inference.hpp"
-#include "../transport/virtual_reactor.hpp"
-#include "batch.hpp"
 #include "../cluster/binding.hpp"
+#include "../runtime/engine.hpp"
+#include "../transport/virtual_reactor.hpp"
 #include "checkpoint.hpp"
 #include "checkpoint_history.hpp"
+#include "model_outputs.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -39,11 +38,12 @@ struct step_result {
   std::string reason{};          ///< why, as the end of a sentence
 };
 
-class basic_trainer : private engine_host {
+/// Its outputs (predict, evaluate) are those of the weights as they are at each call.
+class basic_trainer : public model_outputs, private engine_host {
  public:
   /// Errors: config (device), resource (memory), model (a bound beyond what the model takes).
   basic_trainer(const model_binding& model, trainer_options o)
-      : model_(model), options_(std::move(o)), choice_(model.device(options_.device)), context_(choice_.make(options_.device, options_.threads)), queue_(loop_) {
+      : model_outputs(model.graph, model.device(o.device).real, {o.batch, o.time}), model_(model), options_(std::move(o)), choice_(model.device(options_.device)), context_(choice_.make(options_.device, options_.threads)), queue_(loop_) {
     check_bounds();
     engine_options e;
     e.seed = options_.seed;
@@ -54,9 +54,6 @@ class basic_trainer : private engine_host {
     engine_ = std::make_unique<engine>(model_.graph, one_stage(), device(), std::move(e), loop_, queue_, static_cast<engine_host&>(*this));
     data_.inputs.resize(model_.graph.nodes.size());
   }
-  basic_trainer(const basic_trainer&) = delete;
-  basic_trainer& operator=(const basic_trainer&) = delete;
-
   /// Trains on one batch; its memory is only read, and only during the call. Errors, after which a next step may be
   /// taken: model; diverged: this one and those before it, `skipping.most_in_row` in all, were skipped, which changed no
   /// weight. It counts as done, and the next is an error too unless it is accepted. Error, after which `step` and `save` are
@@ -81,37 +78,15 @@ class basic_trainer : private engine_host {
     return last_;
   }
 
-  /// Computes a named output (or the loss, "loss") of a batch, which may lack inputs that it does not need. `out` has
-  /// the output's shape. Errors: model.
-  void predict(const batch_view& in, const output_span& out) {
-    const int target = target_of(out.name);
-    inference& i = inference_of(target);
-    const bound_batch bound = bind(in, model_.graph, choice_.real, {options_.batch, options_.time}, i.needed());
-    const extents expected = model_.graph.nodes[std::size_t(target)].out.resolve(bound.run);
-    if (out.type != choice_.real || out.dims != expected)
-      fail(errc::model, "output '", out.name, "' is ", name_of(choice_.real), ' ', detail::shape_text{expected}, ", the span for it is ",
-           name_of(out.type), ' ', detail::shape_text{out.dims});
-    run_slice(i, bound, out);
-  }
-  /// An object that computes a named output of one sequence time by time, up to the trainer's `time`; null where the
-  /// model cannot (`decodable`). It reads the trainer's weights as they are at each call. Errors: model.
-  std::unique_ptr<inference> decoder(std::string_view output) {
-    const int target = target_of(output);
-    if (!decodable(model_.graph, target)) return nullptr;
-    return make_inference(target, {1, options_.time}, inference_kind::decoding);
-  }
-  /// Mean loss of a batch, in inference mode. Errors: model.
-  double evaluate(const batch_view& in) {
-    const bound_batch bound = bind(in, model_.graph, choice_.real, {options_.batch, options_.time});
-    const node& loss = model_.graph.nodes[std::size_t(model_.graph.loss)];
-    const input_span* targets = bound.find(loss.in[1]);
-    const u64 terms = loss.op->counted(model_.graph.view(model_.graph.loss, bound.run), targets ? targets->data : nullptr);
-    inference& i = inference_of(model_.graph.loss);
-    double sum = 0;
-    each_part(bound, i, [&](const sizes& s, std::span<const void* const> inputs, i64) {
-      sum += value_at(i.run(s, inputs, terms ? 1 / double(terms) : 0), 0);
-    });
-    return sum;
+  forward_pass& pass_of(int node) override {
+    for (auto& [n, pass] : passes_)
+      if (n == node) return *pass;
+    passes_.push_back({node, std::make_unique<local_forward>(inference(
+                                 model_.graph, node, device(), {micro_batch_rows(), options_.time}, [this](int p) -> void* {
+                                   engine_->parameters().to_device();
+                                   return engine_->parameters().find(p)->weight;
+                                 }))});
+    return *passes_.back().second;
   }
 
   /// A parameter's memory, valid while the trainer is. Of a device with memory of its own it is a copy, which the device
@@ -142,9 +117,7 @@ class basic_trainer : private engine_host {
 
   /// Steps done.
   u64 steps() const { return engine_->next_step(); }
-  const graph_view& graph() const { return model_.graph; }
   const weight_names& file_names() const { return *model_.file_names; }
-  dtype real_type() const { return choice_.real; }
   std::string_view device_name() const { return choice_.name; }
 
   /// Writes weights, optimizer state and step to a file, which appears whole or not at all. Errors: checkpoint, resource,
@@ -204,11 +177,7 @@ class basic_trainer : private engine_host {
     if (options_.batch < 1 || options_.time < 1 || options_.micro_batches < 1)
       fail(errc::config, "batch ", options_.batch, ", time ", options_.time, ", micro_batches ", options_.micro_batches,
            ": expected 1 or more each");
-    for (const node& n : model_.graph.nodes) {
-      const i64 limit = n.op->time_limit(n.attr);
-      if (limit && options_.time > limit)
-        fail(errc::model, "time is ", options_.time, ", the operator ", n.op->name, " (", n.scope.view(), ") takes at most ", limit);
-    }
+    check_time(model_.graph, options_.time);
   }
   plan one_stage() const {
     plan p;
@@ -227,55 +196,6 @@ class basic_trainer : private engine_host {
     if (p < 0) fail(errc::model, "the model has no parameter '", n, "': graph().params has the names of its own");
     return p;
   }
-  int target_of(std::string_view n) const {
-    const int target = n == "loss" ? model_.graph.loss : find_output(model_.graph, n);
-    if (target < 0) {
-      std::string names = "loss";
-      for (const auto& o : model_.graph.outputs) names += ", " + std::string(o.path.view());
-      fail(errc::model, "the model has no output '", n, "', it has ", names);
-    }
-    return target;
-  }
-  inference& inference_of(int target) {
-    for (auto& [t, i] : inferences_)
-      if (t == target) return *i;
-    inferences_.push_back({target, make_inference(target, {micro_batch_rows(), options_.time}, inference_kind::whole)});
-    return *inferences_.back().second;
-  }
-  std::unique_ptr<inference> make_inference(int target, const sizes& s, inference_kind kind) {
-    return std::make_unique<inference>(
-        model_.graph, target, device(), s, [this](int p) -> void* {
-          engine_->parameters().to_device();
-          return engine_->parameters().find(p)->weight;
-        },
-        kind);
-  }
-  static double value_at(const tensor_ref& t, std::size_t i) {
-    return detail::real_element(t.data, t.type, i64(i));
-  }
-
-  // Calls f(sizes, inputs, first row) for parts of the batch that fit the arena.
-  template <class F>
-  void each_part(const bound_batch& b, const inference& i, F&& f) {
-    std::vector<const void*> inputs(model_.graph.nodes.size());
-    for (const auto& e : b.inputs()) inputs[std::size_t(e.node)] = e.input.data;
-    check_indices(model_.graph, inputs, b.run);
-    for (i64 row = 0; row < b.run.batch; row += i.bounds().batch) {
-      const sizes s{(std::min)(i.bounds().batch, b.run.batch - row), b.run.time};
-      for (const auto& e : b.inputs()) {
-        const u64 stride = u64(model_.graph.nodes[std::size_t(e.node)].out.resolve({1, s.time}).count()) * size_of(e.input.type);
-        inputs[std::size_t(e.node)] = static_cast<const std::byte*>(e.input.data) + u64(row) * stride;
-      }
-      f(s, inputs, row);
-    }
-  }
-  void run_slice(inference& i, const bound_batch& b, const output_span& out) {
-    each_part(b, i, [&](const sizes& s, std::span<const void* const> inputs, i64 row) {
-      const tensor_ref r = i.run(s, inputs);
-      const u64 bytes = u64(r.count()) * size_of(r.type);
-      std::memcpy(static_cast<std::byte*>(out.data) + u64(row) * (bytes / u64(s.batch)), r.data, bytes);
-    });
-  }
 
   const model_binding& model_;
   trainer_options options_;
@@ -288,7 +208,7 @@ class basic_trainer : private engine_host {
   step_result last_;
   std::optional<error> failure_;  ///< of the last step
   bool spoiled_ = false;          ///< by it: weights are partly updated
-  std::vector<std::pair<int, std::unique_ptr<inference>>> inferences_;
+  std::vector<std::pair<int, std::unique_ptr<forward_pass>>> passes_;  ///< by node, of those that were asked for
   std::map<int, std::vector<std::byte>> gradients_;  ///< by parameter: copies of those that were asked for
 };
 

@@ -2,8 +2,8 @@
 // The loss on held-out data. Each row counts once: of a batch that repeats others to be full, only the rows before.
 #pragma once
 
-#include "basic_trainer.hpp"
 #include "data_buffers.hpp"
+#include "model_outputs.hpp"
 
 namespace fusionllm::inline v0 {
 
@@ -12,18 +12,24 @@ struct held_out_loss {
   i64 rows = 0;     ///< 0: nothing is held out, or none was asked for
 };
 
-/// Of the first `most` held-out batches of `data`. `buffers` hold a batch of it. Errors: model; those of the source.
-inline held_out_loss evaluate_held_out(basic_trainer& t, const data_source& data, data_buffers& buffers, i64 most) {
+/// Of the first `most` held-out batches of `data`, each of which `also` sees. `buffers` hold a batch of it. Errors: model;
+/// those of the source.
+template <class Also>
+held_out_loss evaluate_held_out(model_outputs& m, const data_source& data, data_buffers& buffers, i64 most, Also&& also) {
   held_out_loss r;
   double sum = 0;
   for (i64 b = 0; b < (std::min)(most, data.validation_batches()); ++b) {
     const i64 rows = data.validation_rows(b);
     buffers.fill_validation(data, b, 0, rows);
-    sum += double(rows) * t.evaluate(buffers.batch(rows));
+    sum += double(rows) * m.evaluate(buffers.batch(rows));
     r.rows += rows;
+    also(buffers.batch(rows));
   }
   if (r.rows > 0) r.loss = sum / double(r.rows);
   return r;
+}
+inline held_out_loss evaluate_held_out(model_outputs& m, const data_source& data, data_buffers& buffers, i64 most) {
+  return evaluate_held_out(m, data, buffers, most, [](const batch_view&) {});
 }
 
 }  // namespace fusionllm::inline v0

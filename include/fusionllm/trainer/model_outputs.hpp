@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trained model says of batches, whoever computes it: batches are bound, checked and cut into parts here, as a
-// trainer's are, and parts are asked of a forward pass (runtime/forward_pass.hpp) a window at a time.
+// What a model says of batches, whoever computes it: batches are bound, checked and cut into parts here, and parts are
+// asked of a forward pass (runtime/forward_pass.hpp) a window at a time.
 #pragma once
 
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "../compress/element.hpp"
 #include "../graph/graph.hpp"
 #include "../runtime/forward_pass.hpp"
 #include "../runtime/index_check.hpp"
@@ -23,6 +24,13 @@ inline int output_node(const graph_view& g, std::string_view name) {
   fail(errc::model, "the model has no output '", name, "', it has ", names);
 }
 
+/// Errors: model, when a sample of so many times is more than an operator takes.
+inline void check_time(const graph_view& g, i64 times) {
+  for (const node& n : g.nodes)
+    if (const i64 limit = n.op->time_limit(n.attr); limit && times > limit)
+      fail(errc::model, "time is ", times, ", the operator ", n.op->name, " (", n.scope.view(), ") takes at most ", limit);
+}
+
 class model_outputs {
  public:
   /// For batches of at most `bound`; `real` is what computes.
@@ -36,7 +44,8 @@ class model_outputs {
   /// Who computes the output at `node`. Errors: model, resource.
   virtual forward_pass& pass_of(int node) = 0;
 
-  /// As basic_trainer's. Errors: model; whatever ends those who compute.
+  /// Computes a named output (or the loss, "loss") of a batch, which may lack inputs that it does not need. `out` has
+  /// the output's shape. Errors: model; whatever ends those who compute.
   void predict(const batch_view& in, const output_span& out) {
     const int target = output_node(graph_, out.name);
     forward_pass& pass = pass_of(target);
@@ -50,7 +59,7 @@ class model_outputs {
       std::memcpy(static_cast<std::byte*>(out.data) + u64(row) * (bytes / u64(rows)), r.data, bytes);
     });
   }
-  /// Mean loss of a batch. Errors: as predict's.
+  /// Mean loss of a batch, in inference mode. Errors: as predict's.
   double evaluate(const batch_view& in) {
     const bound_batch bound = fusionllm::bind(in, graph_, real_, bound_);
     const node& loss = graph_.nodes[std::size_t(graph_.loss)];
@@ -58,7 +67,7 @@ class model_outputs {
     const u64 terms = loss.op->counted(graph_.view(graph_.loss, bound.run), targets ? targets->data : nullptr);
     double sum = 0;
     each_answer(bound, pass_of(graph_.loss), terms ? 1 / double(terms) : 0, [&](const tensor_ref& r, i64, i64) {
-      sum += r.type == dtype::f64 ? *r.as<double>() : double(*r.as<float>());
+      sum += detail::real_element(r.data, r.type, 0);
     });
     return sum;
   }

@@ -13,13 +13,6 @@
 
 namespace fusionllm::inline v0 {
 
-/// Errors: model, when a sample of so many times is more than an operator takes.
-inline void check_time(const graph_view& g, i64 times) {
-  for (const node& n : g.nodes)
-    if (const i64 limit = n.op->time_limit(n.attr); limit && times > limit)
-      fail(errc::model, "time is ", times, ", the operator ", n.op->name, " (", n.scope.view(), ") takes at most ", limit);
-}
-
 /// Reads one parameter's weights. Errors: checkpoint.
 inline void read_weights(const checkpoint_reader& from, const graph_view& g, int parameter, dtype real, std::span<std::byte> to) {
   const parameter_info& p = g.params[std::size_t(parameter)];

@@ -80,12 +80,3 @@ TEST_CASE("auto takes no device that lacks a kernel") {
   b.devices.back().kernels = some;
   CHECK(b.device("auto").name == "reference");
 }
-
-TEST_CASE("what a peer's GPU computes in is known to a build without GPUs") {
-  const fl::model_binding& b = fl::bind_model<line, fl::devices<fl::reference<float>, fl::reference<double>>, fl::equal_number, fl::no_compression>();
-  CHECK(b.real_of("reference_f64") == fl::dtype::f64);
-  CHECK(b.real_of("cuda") == fl::dtype::f32);
-  CHECK(b.real_of("cuda_tf32") == fl::dtype::f32);
-  CHECK(b.real_of("cuda_bf16") == fl::dtype::bf16);
-  CHECK(message([&] { b.real_of("abacus"); }).find("abacus") != std::string::npos);
-}

@@ -29,3 +29,13 @@ TEST_CASE("slices of an input, of the loss and of nothing") {
   CHECK(of_loss == g.size());
   CHECK(of_nothing == 0);
 }
+TEST_CASE("inputs that nodes read are given once, in the graph's order") {
+  const fl::graph_view g = fl::graph_of<tiny_gpt>();
+  const int tokens = fl::find_input(g, "tokens"), targets = fl::find_input(g, "targets");
+  fl::flags nodes(g.nodes.size(), fl::u8(0));
+  CHECK(fl::inputs_read_by(g, nodes).empty());
+  nodes[std::size_t(g.loss)] = 1;
+  CHECK(fl::inputs_read_by(g, nodes) == std::vector<int>{targets});
+  nodes.assign(nodes.size(), fl::u8(1));
+  CHECK(fl::inputs_read_by(g, nodes) == std::vector<int>{tokens, targets});
+}
