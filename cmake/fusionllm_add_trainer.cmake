@@ -42,7 +42,7 @@ macro(fusionllm_enable_cuda)
         enable_language(CUDA)
         set(FUSIONLLM_HAVE_CUDA TRUE)
         fusionllm_find_cuda_library(CUBLASLT cublasLt.h cublasLt "products run on a slow kernel of our own")
-        fusionllm_find_cuda_library(CUDNN cudnn.h cudnn "the operators that only it has stay on cpu peers")
+        fusionllm_find_cuda_library(CUDNN cudnn.h cudnn "nothing uses it yet")
         fusionllm_find_cuda_library(NCCL nccl.h nccl "nothing uses it yet")
         list(JOIN CMAKE_CUDA_ARCHITECTURES " " fusionllm_cuda_words)
         message(STATUS "fusionllm: CUDA ${CMAKE_CUDA_COMPILER_VERSION} for the architectures ${fusionllm_cuda_words}; "
@@ -59,7 +59,7 @@ macro(fusionllm_enable_cuda)
       target_include_directories(fusionllm_cuda BEFORE INTERFACE ${FUSIONLLM_CCCL_INCLUDE_DIR})
     endif()
     target_include_directories(fusionllm_cuda INTERFACE ${FUSIONLLM_KERNELS_DIR})
-    foreach(library IN ITEMS CUBLASLT CUDNN)  # NCCL: as soon as something uses it
+    foreach(library IN ITEMS CUBLASLT)  # the others as soon as something uses them
       if(FUSIONLLM_${library}_INCLUDE_DIR AND FUSIONLLM_${library}_LIBRARY)
         target_link_libraries(fusionllm_cuda INTERFACE ${FUSIONLLM_${library}_LIBRARY})
         target_include_directories(fusionllm_cuda SYSTEM INTERFACE ${FUSIONLLM_${library}_INCLUDE_DIR})

@@ -5,7 +5,7 @@
 set -eu
 . "$(dirname -- "$0")/../cmake/setup.sh"
 
-need $base_packages catch2 librapidcheck-dev libbenchmark-dev
+need $base_packages catch2 librapidcheck-dev libbenchmark-dev procps
 want clang libclang-rt-dev $image_packages
 check_tools
 get_text || say "no text: tests that read it will be skipped"

@@ -80,7 +80,8 @@ def distances(found, expected):
 
 
 def relative(d):
-    return d[0] / d[1] if d[1] > 0 else d[0]
+    r = d[0] / d[1] if d[1] > 0 else d[0]
+    return r if r == r else float("inf")  # what is no number is the worst of all, and found
 
 
 def together(ds):
@@ -164,6 +165,9 @@ def main():
     a.add_argument("--models", default=",".join(MODELS))
     a.add_argument("--size", type=lambda text: tuple(map(int, text.split("x"))), help="BATCHxTIME or BATCHxSIDE, for a quick try")
     options = a.parse_args()
+    for given, known in ((options.parts, PARTS), (options.models, MODELS)):
+        if unknown := set(given.split(",")) - set(known):
+            a.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(known)}")
     torch.set_num_threads(options.threads)
     report = beside.Report(options)
     with beside.folder() as work:

@@ -125,13 +125,13 @@ class Report:
 
     def check(self, name, value, bar, detail=""):
         """`value` must be at most `bar`."""
-        good = value <= bar
+        good = value <= bar  # false for what is no number
         self.checks.append({"name": name, "value": value, "bar": bar, "pass": good})
         self.say(f"{'ok  ' if good else 'MISS'} {name:62} {value:10.3g} <= {bar:<8g} {detail}")
 
     def end(self):
-        missed = sum(not c["pass"] for c in self.checks)
+        missed = sum(not c["pass"] for c in self.checks) or not self.checks
         if self.json:
             print(json.dumps({**self.results, "checks": self.checks}, indent=2))
-        self.say(f"{len(self.checks) - missed} of {len(self.checks)} bars are met")
+        self.say(f"{sum(c['pass'] for c in self.checks)} of {len(self.checks)} bars are met")
         sys.exit(1 if missed else 0)

@@ -66,7 +66,6 @@ choose_flags() {
   include_flags="-I$source_dir/tests/gpu -I$source_dir/tests/cuda -I$source_dir/tests -I$source_dir/include -I$source_dir/kernels"
   device_flags="-std=c++20 -O2 --expt-relaxed-constexpr -fmad=false -arch=${FUSIONLLM_CUDA_ARCH:-native} -Xcompiler=-ffp-contract=off"
   has cublasLt.h cublasLt && device_flags="$device_flags -DFUSIONLLM_WITH_CUBLASLT=1"
-  has cudnn.h cudnn && device_flags="$device_flags -DFUSIONLLM_WITH_CUDNN=1"
   host_flags="-std=c++20 -O2 -ffp-contract=off -DFUSIONLLM_WITH_CUDA=1 ${header_flags:-}"
   rm -f "$build/broken"
   jobs=$(nproc 2>/dev/null || echo 2)

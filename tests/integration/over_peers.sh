@@ -62,7 +62,7 @@ export FUSIONLLM_TOKEN
 asks=$!
 wait_for "waiting on" asked.err
 at=$(sed -n 's/.*waiting on \([0-9.:]*\) .*/\1/p' asked.err)
-expect 9 "'answer' is 'false' at 'peer-0'" peer $small --peers 2 --broker "$at" --rank 0 --connect-timeout 2
+expect 9 "'answer' is 'false' at 'peer-0'" peer $small --peers 2 --broker "$at" --rank 0 --connect-timeout 60
 for rank in 0 1; do
   "$gpt" peer --answer --peers 2 --broker "$at" --rank $rank >$rank.out 2>$rank.err &
 done
@@ -75,20 +75,21 @@ gone() {
   tries=0
   while [ -e "/proc/$1/stat" ] && ! grep -q ") [ZX] " "/proc/$1/stat" 2>/dev/null; do
     tries=$((tries + 1))
-    [ $tries -lt 50 ] || return 1
+    [ $tries -lt 300 ] || return 1
     sleep 0.1
   done
 }
 strike() {  # strike SIGNAL WHOM STATUS TEXT
-  "$gpt" generate $use --length 1000000 --prompt line --peers 3 --silence-timeout 4 >out 2>err &
+  "$gpt" generate $use --length 1000000 --prompt line --peers 3 --silence-timeout 10 >out 2>err &
   asks=$!
   tries=0
   until [ -s out ] && [ "$(wc -c <out)" -gt 200 ]; do
     tries=$((tries + 1))
-    [ $tries -lt 1200 ] || break
+    [ $tries -lt 1200 ] || { failed "$1 of $2: no text in two minutes: $(cat err)"; break; }
     sleep 0.1
   done
   children=$(pgrep -P $asks)
+  [ "$(echo "$children" | wc -l)" = 3 ] || failed "$1 of $2: its processes are '$children'"
   set -- "$1" "$2" "$3" "$4" $children
   case $2 in
     asker) kill "-$1" $asks ;;

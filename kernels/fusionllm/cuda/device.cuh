@@ -46,8 +46,12 @@ inline int count_gpus() {
   }
   return count;
 }
-inline std::unique_ptr<cuda_context> open_gpu(int ordinal, product_precision products) {
-  return std::make_unique<cuda::context>(ordinal, products);
+template <class Real>
+std::unique_ptr<cuda_context> open_gpu(int ordinal, product_precision products) {
+  auto gpu = std::make_unique<cuda::context>(ordinal, products);
+  if (std::is_same_v<Real, bfloat16> && gpu->capability() < 80)
+    fail(errc::resource, gpu->description(), " does not compute in bf16: use the device cuda there, or a card of compute capability 8.0 or newer");
+  return gpu;
 }
 
 }  // namespace detail
@@ -57,7 +61,7 @@ const device_side& device_tables() {
   static_assert(std::is_same_v<typename Device::context, cuda::context>,
                 "this .cu file defines the tables of fusionllm::cuda or fusionllm::cuda_bf16");
   static constexpr device_side side{fingerprint(graph_of<Model>()), detail::device_table_of<Model, Device>,
-                                    &detail::count_gpus, &detail::open_gpu,
+                                    &detail::count_gpus, &detail::open_gpu<typename Device::real>,
                                     &gpu_vectors<typename Device::real>};
   return side;
 }

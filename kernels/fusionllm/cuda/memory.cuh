@@ -59,7 +59,6 @@ class gpu_memory {
   void upload(void* to, const void* from, u64 bytes) { staging_.upload(to, from, bytes, work_.get()); }
   void download(void* to, const void* from, u64 bytes) {
     staging_.download(to, from, bytes, work_.get());
-    downloaded_ = true;
   }
   void copy(void* to, const void* from, u64 bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, work_.get()), "copy on the GPU");
@@ -70,8 +69,7 @@ class gpu_memory {
   u64 mark() {
     ticket& t = tickets_[next_ % tickets_.size()];
     t.work.record(work_.get());
-    if (downloaded_) t.out.record(staging_.out());
-    downloaded_ = false;
+    t.out.record(staging_.out());
     return next_++;
   }
   bool reached(u64 n) const { return at(n).work.reached() && at(n).out.reached(); }
@@ -89,7 +87,6 @@ class gpu_memory {
   staging_ring staging_;
   std::array<ticket, 32> tickets_;
   u64 next_ = 0;
-  bool downloaded_ = false;
 };
 
 }  // namespace fusionllm::inline v0::detail

@@ -32,7 +32,7 @@ class staging_ring {
     for (u64 at = 0; at < bytes; at += piece_bytes) {
       const u64 n = bytes - at < piece_bytes ? bytes - at : piece_bytes;
       const std::size_t i = next_in_++ % pieces;
-      free_in_[i].wait();
+      if (!free_in_[i].wait()) fail(errc::timeout, "a copy to the GPU has not ended in ten minutes: see what holds it up");
       char *host = pinned_ + i * piece_bytes, *twin = twin_ + i * piece_bytes;
       std::memcpy(host, static_cast<const char*>(from) + at, n);
       check(cudaMemcpyAsync(twin, host, n, cudaMemcpyHostToDevice, in_.get()), "copy to the GPU");
