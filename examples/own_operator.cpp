@@ -108,7 +108,7 @@ double worst_gradient() {
   fl::trainer<model> t({.device = "reference_f64", .batch = batch, .time = times, .optimizer = {.learning_rate = 0, .adamw = {}}});
   const samples<double> s(0);
   for (const auto& p : t.graph().params)  // where they begin, at zero, some terms of the gradients would not show
-    for (std::size_t i = 0; i < p.count(); ++i) t.parameter(p.path.view()).as<double>()[i] += 0.3;
+    for (std::size_t i = 0; i < p.count(); ++i) t.parameter(p.path.view()).as<double>()[i] += 0.05;
   t.step(s.view());
   double worst = 0;
   for (const auto& p : t.graph().params) {
