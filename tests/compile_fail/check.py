@@ -25,7 +25,8 @@ def run(kind, compiler, flags, path, positive):
     command = [compiler] + flags + (["-DPOSITIVE"] if positive else [])
     with tempfile.TemporaryDirectory() as folder:
         if kind == "nvcc":
-            command += ["-x", "cu", "--expt-relaxed-constexpr", "-c", "-o", os.path.join(folder, "out.o")]
+            stage = "-ptx" if positive else "-c"  # what is right for its front end needs no host compiler
+            command += ["-x", "cu", "--expt-relaxed-constexpr", stage, "-o", os.path.join(folder, "out")]
         else:
             command += ["-fsyntax-only"]
         command += ["-I", os.path.dirname(os.path.abspath(path)), path]

@@ -4,10 +4,7 @@
 # with nvcc. The files are generated. Each test builds one target, so that only what changed is compiled again.
 #
 # Whether a header includes what it needs does not depend on the compiler, as all use one standard library: the quickest
-# tries each alone. A unit test whose first include is its header has shown it, and such headers are left out.
-# FUSIONLLM_HEADERS_ALL tries every header with every compiler.
-option(FUSIONLLM_HEADERS_ALL "Compile every header alone with every compiler, also those that their unit test includes first" OFF)
-mark_as_advanced(FUSIONLLM_HEADERS_ALL)
+# tries each alone.
 set(headers_dir ${CMAKE_CURRENT_BINARY_DIR}/headers)
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${include_dir} ${include_dir}/fusionllm/*.hpp)
@@ -29,16 +26,7 @@ set(after_system "#include <bits/stdc++.h>\n#include <asio.hpp>\n#include <nlohm
 #include <cereal/types/map.hpp>\n#include <cereal/types/array.hpp>\n#include <cereal/types/optional.hpp>\n\
 #include <xxhash.h>\n#include <oneapi/dnnl/dnnl.hpp>\n")
 
-set(alone "")
 foreach(header IN LISTS headers)
-  string(REGEX REPLACE "^fusionllm/(.*)\\.hpp$" "${PROJECT_SOURCE_DIR}/tests/unit/\\1_test.cpp" test ${header})
-  set(first "")
-  if(EXISTS ${test} AND NOT FUSIONLLM_HEADERS_ALL)
-    file(STRINGS ${test} first REGEX "^#include" LIMIT_COUNT 1)
-  endif()
-  if(NOT first STREQUAL "#include <${header}>")
-    list(APPEND alone ${header})
-  endif()
   string(REPLACE "/" "." unit ${header})
   fusionllm_header_file(${unit}.cpp "${hostile}" ${header} ${header})
 endforeach()
@@ -55,8 +43,8 @@ foreach(compiler IN ITEMS ${FUSIONLLM_GXX} ${FUSIONLLM_CLANGXX})
   get_filename_component(compiler_name ${compiler} NAME)
   set(stamps "")
   set(these "")
-  if(FUSIONLLM_HEADERS_ALL OR compiler STREQUAL "${alone_with}")
-    set(these ${alone})
+  if(compiler STREQUAL "${alone_with}")
+    set(these ${headers})
   endif()
   foreach(header IN LISTS these ITEMS all.hpp)
     string(REPLACE "/" "." unit ${header})
