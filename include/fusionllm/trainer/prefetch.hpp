@@ -54,134 +54,163 @@ class batch_memory {
   std::vector<output_span> spans_;
 };
 
-}  // namespace detail
-
-class prefetched_data final : public data_source {
- public:
-  /// `depth` batches are held at most. The thread starts with the first step that is asked for.
-  explicit prefetched_data(std::unique_ptr<data_source> source, int depth = 3) : source_(std::move(source)), depth_(std::size_t(depth)) {
-    if (!source_) fail(errc::data, "there is no source to read ahead from");
-    if (depth < 1 || depth > 1024) fail(errc::config, "a depth of ", depth, " batches, expected 1 to 1024");
-  }
-  ~prefetched_data() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    work_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  const data_source& source() const { return *source_; }
-  i64 batch() const override { return source_->batch(); }
-  i64 validation_batches() const override { return source_->validation_batches(); }
-  i64 validation_rows(i64 index) const override { return source_->validation_rows(index); }
-  void fill_validation(i64 index, i64 begin, i64 end, std::span<const output_span> inputs) const override {
-    source_->fill_validation(index, begin, end, inputs);
-  }
-  u64 digest() const override { return source_->digest(); }
-  std::string describe() const override { return source_->describe(); }
-
-  /// Errors: those of the source for this step, also where they were met ahead; errc::timeout.
-  void fill(u64 step, i64 begin, i64 end, std::span<const output_span> inputs) const override {
-    std::unique_lock lock(mutex_);
-    const auto foreseen = [&] { return begin == begin_ && end == end_ && shape_.is_like(inputs); };
-    const auto found = [&] { return !ready_.empty() && ready_.front().step == step && foreseen(); };
-    const auto coming = [&] { return ready_.empty() && next_ == step && !stopped_ && foreseen(); };
-    if (!found() && !coming()) {
-      aim(step + 1, begin, end, inputs);
-      lock.unlock();
-      return source_->fill(step, begin, end, inputs);
-    }
-    if (!filled_.wait_for(lock, longest_wait, [&] { return found() || !coming(); }))
-      fail(errc::timeout, "the data of step ", step, " did not come for ", longest_wait.count(), " s (", source_->describe(),
-           "): check the disk it is read from");
-    if (!found()) {  // somebody else asked for something else meanwhile
-      lock.unlock();
-      return source_->fill(step, begin, end, inputs);
-    }
-    one taken = std::move(ready_.front());
-    ready_.pop_front();
-    lock.unlock();
-    work_.notify_one();
-    if (taken.failure) std::rethrow_exception(taken.failure);
-    taken.memory.copy_to(inputs);
-    lock.lock();
-    if (spare_.size() < depth_) spare_.push_back(std::move(taken.memory));
-  }
-
- private:
-  static constexpr std::chrono::seconds longest_wait{300};
+/// What those who ask share with the thread that fills, and the source: it lives as long as the last of them, for a thread
+/// that hangs in its source is left behind.
+struct read_ahead {
   struct one {
     u64 step = 0;
-    detail::batch_memory memory{};
+    batch_memory memory{};
     std::exception_ptr failure{};
   };
 
-  // Sends the thread to `step` and those after it. Under the lock.
-  void aim(u64 step, i64 begin, i64 end, std::span<const output_span> like) const {
-    ++generation_;
-    ready_.clear();
-    if (!shape_.is_like(like)) {
-      spare_.clear();
-      shape_ = detail::batch_memory(like, false);
+  // Sends the thread to `at` and the steps after it. Under the lock.
+  void aim(u64 at, i64 first, i64 last, std::span<const output_span> like) {
+    ++generation;
+    ready.clear();
+    if (!shape.is_like(like)) {
+      spare.clear();
+      shape = batch_memory(like, false);
     }
-    next_ = step, begin_ = begin, end_ = end;
-    stopped_ = false;
-    if (!thread_.joinable()) {
-      try {
-        thread_ = std::thread([this] { run(); });
-      } catch (const std::system_error&) {
-        stopped_ = true;  // without a thread to spare all goes on, only slower
-      }
-    }
-    work_.notify_all();
-    filled_.notify_all();
+    next = at, begin = first, end = last;
+    stopped = false;
+    work.notify_all();
+    filled.notify_all();
   }
 
-  void run() const {
-    std::unique_lock lock(mutex_);
+  // The thread's.
+  void run() {
+    std::unique_lock lock(mutex);
     for (;;) {
-      work_.wait(lock, [&] { return ended_ || (!stopped_ && ready_.size() < depth_); });
-      if (ended_) return;
-      const u64 step = next_, generation = generation_;
-      const i64 begin = begin_, end = end_;
+      work.wait(lock, [&] { return ended || (!stopped && ready.size() < depth); });
+      if (ended) break;
+      const u64 step = next, aimed = generation;
+      const i64 first = begin, last = end;
       one made{step};
       try {
         made.memory = take_memory();
         lock.unlock();
-        source_->fill(step, begin, end, made.memory.spans());
+        source->fill(step, first, last, made.memory.spans());
       } catch (...) {
         made.failure = std::current_exception();
       }
       if (!lock.owns_lock()) lock.lock();
-      if (generation != generation_) continue;
-      stopped_ = made.failure != nullptr;
-      ++next_;
-      ready_.push_back(std::move(made));
-      filled_.notify_all();
+      hangs = false;
+      if (aimed != generation) continue;
+      stopped = made.failure != nullptr;
+      ++next;
+      ready.push_back(std::move(made));
+      filled.notify_all();
     }
+    running = false;
+    filled.notify_all();
   }
-  detail::batch_memory take_memory() const {
-    while (!spare_.empty()) {
-      detail::batch_memory m = std::move(spare_.back());
-      spare_.pop_back();
-      if (m.is_like(shape_.spans())) return m;
+  batch_memory take_memory() {
+    while (!spare.empty()) {
+      batch_memory m = std::move(spare.back());
+      spare.pop_back();
+      if (m.is_like(shape.spans())) return m;
     }
-    return detail::batch_memory(shape_.spans());
+    return batch_memory(shape.spans());
   }
 
-  std::unique_ptr<data_source> source_;
-  std::size_t depth_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable work_;    ///< there is something to fill
-  mutable std::condition_variable filled_;  ///< something was filled, or will not be
-  mutable std::deque<one> ready_;           ///< of steps in order, the last before next_
-  mutable std::vector<detail::batch_memory> spare_;
-  mutable detail::batch_memory shape_;      ///< what is asked for
-  mutable u64 next_ = 0, generation_ = 0;
-  mutable i64 begin_ = 0, end_ = 0;
-  mutable bool stopped_ = true, ended_ = false;
+  std::unique_ptr<data_source> source;
+  std::size_t depth = 1;
+  std::mutex mutex{};
+  std::condition_variable work{};    ///< there is something to fill
+  std::condition_variable filled{};  ///< something was filled, or will not be
+  std::deque<one> ready{};           ///< of steps in order, the last before `next`
+  std::vector<batch_memory> spare{};
+  batch_memory shape{};              ///< what is asked for
+  u64 next = 0, generation = 0;
+  i64 begin = 0, end = 0;
+  bool stopped = true, ended = false, running = false;
+  bool hangs = false;                ///< somebody waited too long for what the thread is filling
+};
+
+}  // namespace detail
+
+class prefetched_data final : public data_source {
+ public:
+  /// `depth` batches are held at most; nothing is waited for longer than `patience`. The thread starts with the first step
+  /// that is asked for.
+  explicit prefetched_data(std::unique_ptr<data_source> source, int depth = 3, std::chrono::milliseconds patience = std::chrono::minutes(5))
+      : patience_(patience) {
+    if (!source) fail(errc::data, "there is no source to read ahead from");
+    if (depth < 1 || depth > 1024) fail(errc::config, "a depth of ", depth, " batches, expected 1 to 1024");
+    ahead_->source = std::move(source);
+    ahead_->depth = std::size_t(depth);
+  }
+  /// A thread that hangs in the source is not waited for: it ends, and the source with it, when the source lets it go.
+  ~prefetched_data() override {
+    std::unique_lock lock(ahead_->mutex);
+    ahead_->ended = true;
+    ahead_->work.notify_all();
+    const auto most = ahead_->hangs ? std::chrono::milliseconds(0) : patience_;
+    const bool over = ahead_->filled.wait_for(lock, most, [&] { return !ahead_->running; });
+    lock.unlock();
+    if (!thread_.joinable()) return;
+    if (over) thread_.join();
+    else thread_.detach();
+  }
+
+  const data_source& source() const { return *ahead_->source; }
+  i64 batch() const override { return source().batch(); }
+  i64 validation_batches() const override { return source().validation_batches(); }
+  i64 validation_rows(i64 index) const override { return source().validation_rows(index); }
+  void fill_validation(i64 index, i64 begin, i64 end, std::span<const output_span> inputs) const override {
+    source().fill_validation(index, begin, end, inputs);
+  }
+  std::string class_name(i64 label) const override { return source().class_name(label); }
+  std::string validation_file(i64 sample) const override { return source().validation_file(sample); }
+  u64 digest() const override { return source().digest(); }
+  std::string describe() const override { return source().describe(); }
+
+  /// Errors: those of the source for this step, also where they were met ahead; errc::timeout.
+  void fill(u64 step, i64 begin, i64 end, std::span<const output_span> inputs) const override {
+    auto& a = *ahead_;
+    std::unique_lock lock(a.mutex);
+    const auto foreseen = [&] { return begin == a.begin && end == a.end && a.shape.is_like(inputs); };
+    const auto found = [&] { return !a.ready.empty() && a.ready.front().step == step && foreseen(); };
+    const auto coming = [&] { return a.ready.empty() && a.next == step && !a.stopped && foreseen(); };
+    if (!found() && !coming()) {
+      a.aim(step + 1, begin, end, inputs);
+      start();
+      lock.unlock();
+      return source().fill(step, begin, end, inputs);
+    }
+    if (!a.filled.wait_for(lock, patience_, [&] { return found() || !coming(); })) {
+      a.hangs = true;
+      fail(errc::timeout, "the data of step ", step, " did not come for ", std::chrono::duration<double>(patience_).count(), " s (",
+           source().describe(), "): check the disk it is read from");
+    }
+    if (!found()) {  // somebody else asked for something else meanwhile
+      lock.unlock();
+      return source().fill(step, begin, end, inputs);
+    }
+    auto taken = std::move(a.ready.front());
+    a.ready.pop_front();
+    lock.unlock();
+    a.work.notify_one();
+    if (taken.failure) std::rethrow_exception(taken.failure);
+    taken.memory.copy_to(inputs);
+    lock.lock();
+    if (a.spare.size() < a.depth) a.spare.push_back(std::move(taken.memory));
+  }
+
+ private:
+  // Under the lock.
+  void start() const {
+    if (thread_.joinable()) return;
+    try {
+      thread_ = std::thread([ahead = ahead_] { ahead->run(); });
+      ahead_->running = true;
+    } catch (const std::system_error&) {
+      ahead_->stopped = true;  // without a thread to spare all goes on, only slower
+    }
+  }
+
+  std::shared_ptr<detail::read_ahead> ahead_ = std::make_shared<detail::read_ahead>();
+  std::chrono::milliseconds patience_;
   mutable std::thread thread_;
 };
 

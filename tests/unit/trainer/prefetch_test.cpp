@@ -155,6 +155,53 @@ TEST_CASE("it ends while the thread is filling, and the thread has ended with it
   fl::prefetched(std::make_unique<numbers>(std::make_shared<watch>()));  // never asked
 }
 
+TEST_CASE("a thread that hangs in its source is left behind, and takes the source with it once it may go on") {
+  struct gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+    std::atomic<bool> entered{false};
+    std::atomic<int> sources{0};
+  };
+  class stuck final : public fl::data_source {
+   public:
+    explicit stuck(std::shared_ptr<gate> g) : gate_(std::move(g)) { ++gate_->sources; }
+    ~stuck() override { --gate_->sources; }
+    i64 batch() const override { return 8; }
+    void fill(u64 step, i64, i64, std::span<const fl::output_span> inputs) const override {
+      std::unique_lock lock(gate_->mutex);
+      if (step != 0) gate_->entered = true;
+      gate_->changed.wait(lock, [&] { return step == 0 || gate_->open; });
+      static_cast<float*>(inputs[0].data)[0] = float(step);  // in memory that is there still
+    }
+    u64 digest() const override { return 1; }
+    std::string describe() const override { return "a disk that is gone"; }
+
+   private:
+    std::shared_ptr<gate> gate_;
+  };
+  for (const bool waited : {true, false}) {  // whether anybody asked for the step that hangs
+    const auto g = std::make_shared<gate>();
+    const auto begin = std::chrono::steady_clock::now();
+    {
+      const fl::prefetched_data d(std::make_unique<stuck>(g), 2, std::chrono::milliseconds(50));
+      ask(d, 0, 0, 8);
+      for (int i = 0; i < 2000 && !g->entered; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (waited)
+        CHECK(error_of([&] { ask(d, 1, 0, 8); }).says(fl::errc::timeout, "step 1", "for 0.05 s", "a disk that is gone"));
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    CHECK(g->sources == 1);
+    {
+      const std::lock_guard lock(g->mutex);
+      g->open = true;
+    }
+    g->changed.notify_all();
+    for (int i = 0; i < 2000 && g->sources > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(g->sources == 0);
+  }
+}
+
 TEST_CASE("a slow source does not stall a step that is slower") {
   const auto d = fl::prefetched(std::make_unique<numbers>(std::make_shared<watch>(), 5), 3);
   ask(*d, 0, 0, 8);
