@@ -19,7 +19,7 @@ class safetensors_file {
       damaged(0, "the file has ", all.size(), " bytes, the length of its header alone takes 8");
     const u64 length = stored_length();
     const char* kind = other_kind();
-    if (length > all.size() - 8 || all[8] != '{') {
+    if (length == 0 || length > all.size() - 8 || all[8] != '{') {
       if (kind) fail(errc::checkpoint, "weights file '", path_, "' is ", kind, ", expected safetensors");
       if (length == 0) damaged(0, "the header has no bytes");
       if (length > all.size() - 8) damaged(0, "a header of ", length, " bytes, the file has ", all.size() - 8, " behind its length");

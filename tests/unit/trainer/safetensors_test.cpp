@@ -94,7 +94,8 @@ TEST_CASE("each bad file is another error, with its byte") {
   };
   bad("", "is empty");
   bad("1234567", "7 bytes", "at byte 0");
-  bad(little(0) + "x", "at byte 0", "no bytes");
+  bad(little(0), "at byte 0", "no bytes");  // which ends where the header would begin
+  CHECK(f.error(little(0) + "x").says(fl::errc::checkpoint, "at byte 0", "no bytes"));
   bad(little(u64(1) << 63) + "{}", "at byte 0", "9223372036854775808", "2 behind");
   bad(little(3) + "{}", "at byte 0", "header of 3 bytes");
   bad(little(~u64(0)) + "{}", "18446744073709551615");
