@@ -35,7 +35,10 @@ class loss_history {
     for (std::size_t i = 0; i < count_; ++i) sum += losses_[i];
     return count_ ? sum / double(count_) : 0;
   }
-  bool is_spike(double loss, double factor) const { return factor > 0 && count_ == window && loss > factor * mean(); }
+  /// Of losses whose mean is not above 0 there is no "so many times as much".
+  bool is_spike(double loss, double factor) const {
+    return factor > 0 && count_ == window && mean() > 0 && loss > factor * mean();
+  }
   u64 skipped_in_row() const { return skipped_; }
 
   /// A step is over.

@@ -176,7 +176,7 @@ constexpr auto make_config_fields() {
       training.real("clip", &c::clip, 0, 1e18, "largest norm of the whole gradient; 0: any"),
       training.text("no_decay", &c::no_decay, "patterns of parameters without weight decay, with commas"),
       training.text("freeze", &c::freeze, "patterns of parameters that are not trained, with commas"),
-      training.real("spike_factor", &c::spike_factor, 0, 1e18, "skip a loss above this times the mean of the last 16; 0: never"),
+      training.real("spike_factor", &c::spike_factor, 0, 1e18, "skip a loss above this (more than 1) times the mean of the last 16; 0: never"),
       training_now.integer("max_skipped", &c::max_skipped, 0, many, "end the run after so many skipped steps in a row; 0: never"),
       data_here.text("data", &c::data, "file of text or tokens"),
       data.text("token_format", &c::token_format, "of the data file", "bytes|uint16|uint32"),

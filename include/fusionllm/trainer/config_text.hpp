@@ -110,6 +110,8 @@ inline void check(const run_config& c) {
   if (c.min_learning_rate > c.learning_rate && c.learning_rate_schedule != "constant")
     fail(errc::config, "min_learning_rate is ", c.min_learning_rate, ", expected ", c.learning_rate,
          " (learning_rate) at most");
+  if (c.spike_factor > 0 && c.spike_factor <= 1)  // every step of a run that does not learn would be a spike
+    fail(errc::config, "spike_factor is ", c.spike_factor, ", expected 0 (never) or above 1");
   if (c.silence_timeout <= c.heartbeat)
     fail(errc::config, "silence_timeout is ", c.silence_timeout, " s, expected more than heartbeat = ", c.heartbeat, " s");
   if (c.resume && c.run.empty()) fail(errc::config, "resume is true without a run folder: say which with run");

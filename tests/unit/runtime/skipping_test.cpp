@@ -28,6 +28,15 @@ TEST_CASE("the mean is of the last accepted losses; skipped ones do not count") 
   CHECK(h.skipped_in_row() == 0);
 }
 
+TEST_CASE("no loss is a spike where the mean is not above 0") {
+  for (const double level : {0.0, -3.0}) {
+    fl::loss_history h;
+    for (int i = 0; i < 16; ++i) h.add(level, false);
+    CHECK(!h.is_spike(1e-30, 2));
+    CHECK(!h.is_spike(-5, 2));
+  }
+}
+
 TEST_CASE("a history goes on from its numbers, and numbers that none has are refused") {
   fl::loss_history h;
   for (int i = 0; i < 21; ++i) h.add(0.1 * i, i % 5 == 0);

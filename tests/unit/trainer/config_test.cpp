@@ -85,6 +85,9 @@ TEST_CASE("keys that contradict each other") {
   CHECK(checked([](auto& c) { c.micro_batches = 17; }).says(fl::errc::config, "micro_batches is 17", "16 (batch)"));
   CHECK(checked([](auto& c) { c.groups = 5; }).says(fl::errc::config, "groups is 5", "4 (micro_batches)"));
   CHECK(checked([](auto& c) { c.min_learning_rate = 1; }).says(fl::errc::config, "min_learning_rate is 1"));
+  for (const double factor : {1e-9, 0.5, 1.0})
+    CHECK(checked([&](auto& c) { c.spike_factor = factor; }).says(fl::errc::config, "spike_factor is", "0 (never) or above 1"));
+  CHECK(checked([](auto& c) { c.spike_factor = 1.01; }).code == fl::errc::ok);
   CHECK(checked([](auto& c) { c.silence_timeout = 1; }).says(fl::errc::config, "silence_timeout", "heartbeat"));
   CHECK(checked([](auto& c) { c.resume = true; }).says(fl::errc::config, "resume", "run"));
   CHECK(checked([](auto& c) { c.name.assign(201, 'x'); }).says(fl::errc::config, "name has 201 bytes", "200"));
