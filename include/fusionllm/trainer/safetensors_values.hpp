@@ -65,8 +65,9 @@ std::size_t widen(stored_type type, const std::byte* from, std::size_t n, T* to)
   }
 }
 
-/// n elements, rounded to nearest even, to a type among f64, f32, f16, bf16. Returns n, or the index of the first finite
-/// one that would become an infinity.
+/// n elements, rounded to nearest even, to a type among f64, f32, f16, bf16; fp64 to f16 and bf16 by way of fp32, which may
+/// give the other neighbour of one that is next to the middle of two. Returns n, or the index of the first finite one that
+/// would become an infinity.
 template <class T>
 std::size_t narrow(stored_type type, const T* from, std::size_t n, std::byte* to) {
   const auto each = [&](auto convert, auto infinite) {
