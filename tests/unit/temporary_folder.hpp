@@ -4,11 +4,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace fusionllm_test {
 
@@ -33,6 +35,13 @@ class temporary_folder {
   std::string read(const std::string& name) const {
     std::ifstream f(path_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(f), {}};
+  }
+  /// Of what is in it, or in a folder of it, sorted.
+  std::vector<std::string> names(const std::string& below = "") const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(path_ / below)) all.push_back(entry.path().filename().string());
+    std::sort(all.begin(), all.end());
+    return all;
   }
 
  private:

@@ -26,7 +26,7 @@ class checkpoint_folder {
     if (::mkdir(path_.c_str(), 0755) != 0 && errno != EEXIST)
       fail(errc::checkpoint, "cannot create folder '", path_, "': ", std::strerror(errno), ": check its parent");
     for_each_entry([&](std::string_view name) {
-      if (name.ends_with(".ckpt.part")) ::unlink((path_ + '/' + std::string(name)).c_str());
+      if (name.find(".ckpt.part") != name.npos) ::unlink((path_ + '/' + std::string(name)).c_str());
     });
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that appears under its name only when it is whole and on the disk. Until then its bytes are in a file beside it
-// with the ending ".part", which a killed writer leaves behind; what was under the name before stays.
+// A file that appears under its name only when it is whole and on the disk. Until then its bytes are in a file beside it,
+// NAME.part.PROCESS-NUMBER, which no other writer has and a killed one leaves behind; what was under the name before stays.
 #pragma once
 
 #include <span>
@@ -13,9 +13,12 @@ namespace fusionllm::inline v0 {
 class whole_file {
  public:
   /// `what` it is called in errors. Errors of all members: errc::resource when the disk is full, `code` otherwise.
-  whole_file(std::string path, errc code, const char* what) : path_(std::move(path)), part_(path_ + ".part"), code_(code), what_(what) {
-    file_ = detail::descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file_.get() < 0) broken("create", errno);
+  whole_file(std::string path, errc code, const char* what) : path_(std::move(path)), code_(code), what_(what) {
+    for (int n = 0; file_.get() < 0; ++n) {
+      part_ = path_ + ".part." + std::to_string(::getpid()) + '-' + std::to_string(n);
+      file_ = detail::descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+      if (file_.get() < 0 && (errno != EEXIST || n == most_tries)) broken("create", errno);
+    }
   }
   ~whole_file() {
     if (file_.get() >= 0) ::unlink(part_.c_str());
@@ -54,6 +57,8 @@ class whole_file {
   }
 
  private:
+  static constexpr int most_tries = 10000;  ///< each a file that a writer with this process's number holds or left
+
   [[noreturn]] void broken(const char* how, int why) {
     const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
     fail(full ? errc::resource : code_, "cannot ", how, ' ', what_, " '", path_, "' after ", written_, " bytes: ", std::strerror(why),
