@@ -84,6 +84,14 @@ struct model_binding {
 
 namespace detail {
 
+/// Whether all inputs can be cut into micro-batches.
+template <class Model>
+constexpr bool inputs_have_batches() {
+  for (const node& n : graph_of<Model>().nodes)
+    if (n.op->placeholder && n.out.d[0] != batch) return false;
+  return true;
+}
+
 template <class Device>
 std::string arithmetic_of() {
   if constexpr (requires { Device::arithmetic(); }) return Device::arithmetic();
@@ -148,6 +156,8 @@ using compressors_of = typename as_compressors_list<T>::type;
 /// Makes the binding of a model to lists of devices, schedulers and compressors (or single ones).
 template <class Model, class Devices, class Schedulers, class Compressors>
 const model_binding& bind_model() {
+  static_assert(detail::inputs_have_batches<Model>(),
+                "a trainer cuts batches along the first dimension of each input, which has to be fl::batch");
   using schedulers_list = typename detail::as_schedulers<Schedulers>::type;
   using compressors_list = detail::compressors_of<Compressors>;
   static const model_binding b = [] {

@@ -32,6 +32,11 @@ using parameter_updates = std::span<const parameter_update>;
 
 /// What weights, their gradients and optimizer state are where activations are `real`.
 constexpr dtype weights_beside(dtype real) { return real == dtype::f64 ? dtype::f64 : dtype::f32; }
+/// The type of a node's output where activations are `real`. The loss stays fp32 beside 16 bits: they round it by 0.4 %.
+constexpr dtype type_of(const graph_view& g, int i, dtype real) {
+  const node& n = g.nodes[std::size_t(i)];
+  return n.type == element::i32 ? dtype::int32 : i == g.loss && n.op->loss ? weights_beside(real) : real;
+}
 
 struct vector_functions {
   /// out = a + b, n elements; out may be a or b.

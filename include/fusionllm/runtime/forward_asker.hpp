@@ -94,7 +94,7 @@ class forward_asker {
     std::deque<pending> asked;  ///< oldest first
   };
 
-  dtype type_of(int node) const { return g_.nodes[std::size_t(node)].type == element::i32 ? dtype::int32 : real_; }
+  dtype type_of(int node) const { return fusionllm::type_of(g_, node, real_); }
 
   std::vector<std::byte> payload(const question& q, std::span<const void* const> inputs, const std::vector<int>& of) const {
     std::vector<std::byte> r(std::size_t(question_bytes(g_, of, q.run, real_)));

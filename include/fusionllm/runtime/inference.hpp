@@ -118,9 +118,8 @@ class inference {
   /// A node's output: computed here, from another stage, or one of `inputs`, which are the host's.
   tensor_ref value(int i, const sizes& s, std::span<const void* const> inputs) const {
     const node& o = g_.nodes[std::size_t(i)];
-    const dtype type = o.type == element::i32 ? dtype::int32 : device_.real;
     void* data = o.op->placeholder ? const_cast<void*>(inputs[std::size_t(i)]) : arena_.data() + values_[std::size_t(i)].offset;
-    return {data, o.out.resolve(s), type};
+    return {data, o.out.resolve(s), type_of(g_, i, device_.real)};
   }
 
   int target() const { return share_.target; }

@@ -180,11 +180,7 @@ class stage_compute {
     }
   }
 
-  // The loss stays fp32 beside 16-bit activations: places in the arena are large enough.
-  dtype type_of(int node) const {
-    const struct node& o = g_.nodes[std::size_t(node)];
-    return o.type == element::i32 ? dtype::int32 : node == g_.loss && o.op->loss ? weights_beside(device_.real) : device_.real;
-  }
+  dtype type_of(int node) const { return fusionllm::type_of(g_, node, device_.real); }  // an fp32 loss fits the place of 16 bits
 
   std::byte* at(int value) const {
     const value_place& p = layout_.places[std::size_t(value)];

@@ -24,11 +24,17 @@ class weights_model final : public model_outputs {
   /// For `outputs` of batches of at most `bound`. Errors: config (device), model, resource, checkpoint.
   weights_model(const model_binding& model, std::string_view device, int threads, const checkpoint_reader& from, const sizes& bound,
                 std::span<const forward_output> outputs)
+      : weights_model(model, device, threads, bound, outputs, (from.expect_model(model.fingerprint), [&](int p, dtype real, std::span<std::byte> to) {
+                        read_weights(from, model.graph, p, real, to);
+                      })) {}
+  /// The same from elsewhere: read(parameter, type, memory) fills in its weights.
+  template <class Read>
+  weights_model(const model_binding& model, std::string_view device, int threads, const sizes& bound,
+                std::span<const forward_output> outputs, Read&& read)
       : model_outputs(model.graph, model.device(device).real, bound), choice_(model.device(device)), context_(choice_.make(device, threads)),
         weights_(model.graph, needed_by(model.graph, outputs), weights_beside(choice_.real), context_->memory()) {
     check_time(model.graph, bound.time);
-    from.expect_model(model.fingerprint);
-    for (int p : weights_.all_held()) read_weights(from, model.graph, p, weights_beside(choice_.real), weights_.of(p));
+    for (int p : weights_.all_held()) read(p, weights_beside(choice_.real), weights_.of(p));
     for (const forward_output& o : outputs)
       passes_.push_back({o.node, std::make_unique<local_forward>(inference(
                                      graph(), o.node, {choice_.kernels, choice_.vectors, context_.get(), choice_.real}, o.bounds,

@@ -20,6 +20,15 @@ struct line {
   }
 };
 
+/// Its second input is the same for all of a batch: a trainer refuses it.
+struct shared_input {
+  static constexpr auto define(auto& g) {
+    auto x = fl::input<fl::real, fl::batch, 3>(g, "x");
+    return fl::mean_squared_error(fl::mean_of_all(x), fl::input<fl::real, 1>(g, "y"));
+  }
+};
+static_assert(fl::detail::inputs_have_batches<line>() && !fl::detail::inputs_have_batches<shared_input>());
+
 int gpus = 0, opened = -1;
 
 /// The CPU's devices, and one that there may be several of, as GPUs are.

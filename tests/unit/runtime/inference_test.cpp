@@ -11,6 +11,10 @@ using namespace fusionllm_test;
 namespace fl = fusionllm;
 using device = fl::reference<float>;
 
+static_assert(fl::type_of(fl::graph_of<case_gpt>(), fl::graph_of<case_gpt>().loss, fl::dtype::bf16) == fl::dtype::f32);
+static_assert(fl::type_of(fl::graph_of<case_gpt>(), fl::graph_of<case_gpt>().loss - 1, fl::dtype::bf16) == fl::dtype::bf16);
+static_assert(fl::type_of(fl::graph_of<case_gpt>(), 0, fl::dtype::bf16) == fl::dtype::int32);
+
 TEST_CASE("inference is the forward pass without dropout, for any size within the bounds, and needs no targets for logits") {
   const auto g = fl::graph_of<case_gpt>();
   const int logits = fl::find_output(g, "logits");
