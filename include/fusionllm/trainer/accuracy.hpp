@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How often a model's likeliest class is the label: of models with an output "logits" (batch, classes) whose loss has an
-// input of labels, i32 (batch), as "labels" or "targets".
+// input of labels, i32 (batch), as "labels" or "targets". Rows whose label the loss ignores do not count.
 #pragma once
 
 #include <cmath>
@@ -36,9 +36,11 @@ class label_accuracy {
   /// Whether the model has such outputs and labels.
   bool applies() const { return classes_ > 0; }
 
-  /// Counts a batch, which has the labels. Errors: errc::data when a label is outside the classes; errc::model.
+  /// Counts a batch, which has the labels, of rows whose label counts. Errors: errc::data when a label is outside the classes; errc::model.
   void add(const batch_view& b) {
     const dtype real = model_.real_type();
+    const graph_view& g = model_.graph();
+    const node& loss = g.nodes[std::size_t(g.loss)];
     for (const input_span& labels : b.inputs()) {
       if (labels.name != labels_) continue;
       const extents all{2, {labels.dims.d[0], classes_}};
@@ -46,17 +48,18 @@ class label_accuracy {
       model_.predict(b, output_span("logits", real, all, memory_.data()));
       for (i64 r = 0; r < all.rows(); ++r) {
         const auto label = static_cast<const std::int32_t*>(labels.data)[r];
+        if (loss.op->is_no_place(loss.attr, label)) continue;
         if (label < 0 || label >= classes_)
           fail(errc::data, "the label of row ", r, " is ", label, ", the model has classes 0 to ", classes_ - 1);
         hits_ += is_largest(r, label);
+        ++rows_;
       }
-      rows_ += all.rows();
     }
   }
 
   i64 rows() const { return rows_; }
   i64 hits() const { return hits_; }
-  /// Hits of all rows, from 0 to 1; NaN before any.
+  /// Hits of the counted rows, from 0 to 1; NaN before any.
   double value() const { return rows_ > 0 ? double(hits_) / double(rows_) : std::nan(""); }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss on held-out data. Each row counts once: of a batch that repeats others to be full, only the rows before.
+// The loss on held-out data. Each row counts once: of a batch that repeats others to be full, only the rows before; of a
+// row, the terms that the loss counts.
 #pragma once
 
 #include "data_buffers.hpp"
@@ -8,7 +9,7 @@
 namespace fusionllm::inline v0 {
 
 struct held_out_loss {
-  double loss = 0;  ///< the mean over rows
+  double loss = 0;  ///< the mean over the terms that count, whatever the batches
   i64 rows = 0;     ///< 0: nothing is held out, or none was asked for
 };
 
@@ -17,15 +18,17 @@ struct held_out_loss {
 template <class Also>
 held_out_loss evaluate_held_out(model_outputs& m, const data_source& data, data_buffers& buffers, i64 most, Also&& also) {
   held_out_loss r;
-  double sum = 0;
+  double sum = 0, terms = 0;
   for (i64 b = 0; b < (std::min)(most, data.validation_batches()); ++b) {
     const i64 rows = data.validation_rows(b);
     buffers.fill_validation(data, b, 0, rows);
-    sum += double(rows) * m.evaluate(buffers.batch(rows));
+    const double counted = double(m.counted(buffers.batch(rows)));
+    sum += counted * m.evaluate(buffers.batch(rows));
+    terms += counted;
     r.rows += rows;
     also(buffers.batch(rows));
   }
-  if (r.rows > 0) r.loss = sum / double(r.rows);
+  if (terms > 0) r.loss = sum / terms;
   return r;
 }
 inline held_out_loss evaluate_held_out(model_outputs& m, const data_source& data, data_buffers& buffers, i64 most) {

@@ -79,6 +79,22 @@ TEST_CASE("labels may be called targets") {
   CHECK((a.rows() == 2 && a.hits() == 1));
 }
 
+TEST_CASE("rows whose label the loss ignores do not count") {
+  fl::trainer<classifier, fl::reference<float>> t({.batch = 3});
+  make_identity<float>(t);
+  fl::label_accuracy a(t);
+  const std::vector<float> x{1, 2, 3, 3, 2, 1, 1, 2, 3};
+  std::vector<std::int32_t> labels{2, -100, 0};
+  const auto add = [&] { a.add({{"images", std::span(x), {3, 3}}, {"labels", std::span(labels), {3}}}); };
+  add();
+  CHECK((a.rows() == 2 && a.hits() == 1));
+  labels = {-100, -100, -100};
+  add();
+  CHECK((a.rows() == 2 && a.hits() == 1));
+  labels[1] = -99;
+  CHECK(error_of(add).says(fl::errc::model, "'labels' is -99"));
+}
+
 TEST_CASE("models without labels have no accuracy") {
   fl::trainer<regression, fl::reference<float>> t({.batch = 2});
   CHECK_FALSE(fl::label_accuracy(t).applies());

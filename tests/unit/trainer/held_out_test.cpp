@@ -51,6 +51,35 @@ TEST_CASE("every held-out sample counts once, whatever the batch") {
   }
 }
 
+TEST_CASE("targets that the loss ignores have no weight, whatever the batch") {
+  class masked final : public fl::data_source {  // row r has r targets that count, of `steps`
+   public:
+    explicit masked(fl::i64 rows) : rows_(rows) {}
+    fl::i64 batch() const override { return rows_; }
+    fl::i64 validation_batches() const override { return (steps + rows_) / rows_; }
+    fl::i64 validation_rows(fl::i64 index) const override { return (std::min)(rows_, steps + 1 - index * rows_); }
+    void fill(fl::u64, fl::i64, fl::i64, std::span<const fl::output_span>) const override { throw std::logic_error("not asked"); }
+    void fill_validation(fl::i64 index, fl::i64 begin, fl::i64 end, std::span<const fl::output_span> inputs) const override {
+      for (const auto& input : inputs)
+        for (fl::i64 r = begin; r < end; ++r)
+          for (fl::i64 t = 0; t < steps; ++t) {
+            const fl::i64 row = index * rows_ + r, token = (7 * row + 3 * t) % 128;
+            static_cast<std::int32_t*>(input.data)[(r - begin) * steps + t] =
+                input.name == "targets" && t >= row ? -100 : std::int32_t(token);
+          }
+    }
+    fl::u64 digest() const override { return 1; }
+    std::string describe() const override { return "masked"; }
+
+   private:
+    fl::i64 rows_;
+  };
+  const auto whole = loss_of(masked(steps + 1));
+  REQUIRE(whole.rows == steps + 1);
+  REQUIRE(whole.loss > 0);
+  for (fl::i64 rows : {1, 2, 3}) CHECK(loss_of(masked(rows)).loss == Approx(whole.loss).epsilon(1e-12));
+}
+
 TEST_CASE("so many batches at most; none is no loss") {
   const fusionllm_test::temporary_folder folder;
   CHECK(loss_of(text_of(folder, 5, 2), 2).rows == 4);
