@@ -31,7 +31,13 @@ same_loss "$(loss second)" "$(loss third)"
 [ "$(loss second)" != "$first" ] || failed "training changed nothing"
 expect 3 "learning_rate" train $small --steps 2 --run second --resume
 expect 3 "holds checkpoints" import --weights model.safetensors --run second
+# A run that an import was to overwrite stays when that fails in the middle.
+cp -r second before
+(ulimit -f 200; exec "$gpt" import --weights model.safetensors --run second --overwrite --time 16 --batch 4 >out 2>err)
+[ $? = 15 ] || failed "import into a file of limited size: not 15"
+diff -r second before || failed "a failed import changed the run that it was to overwrite"
 expect 0 "" import --weights model.safetensors --run second --overwrite --time 16 --batch 4
+[ "$(ls second/checkpoints)" = step-0000000000.ckpt ] || failed "import --overwrite left $(ls second/checkpoints)"
 same_loss "$first" "$(loss second)"
 
 # Smaller types, and wider ones.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `import`: a run folder whose first checkpoint, of step 0, holds weights from safetensors files. One parameter at a time
-// is in memory. What a resumed run must have the same is decided when it first goes on.
+// is in memory, and as many zeros. A run that is overwritten stays until the checkpoint is whole.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +50,7 @@ inline int import_command(const command_call& call) {
   const std::string path = folder.checkpoints().file_of(0);
   const u64 bytes = real == dtype::f64 ? detail::write_imported<double>(path, model, from, u64(c.seed))
                                        : detail::write_imported<float>(path, model, from, u64(c.seed));
+  folder.begin_import(c);
   const u64 weights = parameter_count(model.graph);
   if (call.options.json) {
     json_text j(2);

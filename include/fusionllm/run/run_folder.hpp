@@ -66,22 +66,25 @@ class run_folder {
     if (c.resume) expect(lasting_entries(c, data_digest));
     else refuse_unless_new(c);
   }
-  /// The opened folder is this run's from now on; one that it overwrites is removed. Not before all that can be wrong
-  /// with a configuration has been seen. Errors: errc::resource.
+  /// The opened folder is this run's from now on; one that it overwrites is removed, after what can fail. Not before all
+  /// that can be wrong with a configuration has been seen. Errors: errc::resource.
   void begin(const run_config& c, u64 data_digest) const {
-    if (!c.resume && c.overwrite) remove_run();
-    write("lasting.json", to_json(lasting_entries(c, data_digest)));
     write("config.json", to_json(c));
+    write("lasting.json", to_json(lasting_entries(c, data_digest)));
+    if (!c.resume && c.overwrite) remove_run({});
   }
-  /// The same for a run that is to go on from a checkpoint made elsewhere: what it must keep the same is decided when it
-  /// first does.
+  /// As `open`, for a run that is to go on from a checkpoint made elsewhere.
   void open_for_import(const run_config& c) const {
     make(path_);
     checkpoints_.prepare();
     refuse_unless_new(c);
-    if (c.overwrite) remove_run();
-    ::unlink((path_ + "/lasting.json").c_str());
+  }
+  /// As `begin`, once that checkpoint is there as the one of step 0. What its run must keep the same is decided when it
+  /// first goes on. Errors: errc::resource.
+  void begin_import(const run_config& c) const {
     write("config.json", to_json(c));
+    ::unlink((path_ + "/lasting.json").c_str());
+    if (c.overwrite) remove_run(0);
   }
 
  private:
@@ -100,8 +103,9 @@ class run_folder {
       fail(errc::resource, "cannot make run folder '", path, "': ", std::strerror(errno), ": give another with --run");
   }
 
-  void remove_run() const {
-    for (u64 step : checkpoints_.steps()) ::unlink(checkpoints_.file_of(step).c_str());
+  void remove_run(std::optional<u64> but) const {
+    for (u64 step : checkpoints_.steps())
+      if (step != but) ::unlink(checkpoints_.file_of(step).c_str());
     ::unlink(metrics_file().c_str());
   }
 

@@ -72,6 +72,18 @@ TEST_CASE("a folder that holds a run is kept from another one, unless that may r
   CHECK(folder.read("run/config.json").find("\"batch\": 9") != std::string::npos);
 }
 
+TEST_CASE("a run stays when the one that is to overwrite it cannot be written down") {
+  const temporary_folder folder;
+  const auto f = begun(folder / "run");
+  auto c = config_of(folder / "run");
+  c.overwrite = true;
+  std::filesystem::remove(f.config_file());
+  std::filesystem::create_directory(f.config_file());
+  CHECK(error_of([&] { f.begin(c, 99); }).says(fl::errc::resource, "config.json"));
+  CHECK(error_of([&] { f.begin_import(c); }).says(fl::errc::resource, "config.json"));
+  CHECK((f.holds_run() && there(f.metrics_file()) && there(folder / "run/lasting.json")));
+}
+
 TEST_CASE("a resumed run has the same, or the first key that differs is named with both values") {
   const temporary_folder folder;
   const auto f = begun(folder / "run");
@@ -95,13 +107,17 @@ TEST_CASE("a resumed run has the same, or the first key that differs is named wi
   CHECK(folder.read("run/lasting.json").find("0.25") != std::string::npos);
 }
 
-TEST_CASE("an import leaves what must last to the run that goes on") {
+TEST_CASE("an import replaces a run when its checkpoint is there, and leaves what must last to the run that goes on") {
   const temporary_folder folder;
   const auto f = begun(folder / "run");
   auto c = config_of(folder / "run");
   c.overwrite = true;
   f.open_for_import(c);
-  CHECK_FALSE(f.holds_run());
+  CHECK((f.holds_run() && there(f.metrics_file()) && there(folder / "run/lasting.json")));
+  std::ofstream(f.checkpoints().file_of(0)) << "imported weights";
+  f.begin_import(c);
+  CHECK(f.checkpoints().steps() == std::vector<fl::u64>{0});
+  CHECK_FALSE(there(f.metrics_file()));
   CHECK_FALSE(there(folder / "run/lasting.json"));
   CHECK(there(f.config_file()));
 }
