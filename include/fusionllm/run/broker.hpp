@@ -223,8 +223,7 @@ void run_broker(const command_call& call, broker_process& process, const cluster
 
 inline int broker_command(const command_call& call) {
   const cluster_settings s = detail::full_settings_of(call);
-  std::unique_ptr<data_source> data;
-  if (!call.config.data.empty() || call.program.make_data) data = open_data(call);
+  const auto data = open_data_if_named(call);
   command_sinks sinks(call, data ? data->digest() : 0);
   detail::broker_process process(call, s, sinks);
   const u64 first = call.config.resume ? process.resume() : 0;

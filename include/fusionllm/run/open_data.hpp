@@ -53,4 +53,17 @@ inline std::unique_ptr<data_source> open_data(const command_call& call) {
   return std::make_unique<text_data>(std::move(file), o);
 }
 
+/// For who may do without: null where none is named, unless the program's own needs no name. Errors: as `open_data`, for
+/// data that is named.
+inline std::unique_ptr<data_source> open_data_if_named(const command_call& call) {
+  if (!call.config.data.empty()) return open_data(call);
+  if (!call.program.make_data) return nullptr;
+  try {
+    return open_data(call);
+  } catch (const error& e) {
+    if (e.code() != errc::data && e.code() != errc::config) throw;
+    return nullptr;  // who needs it after all is told then
+  }
+}
+
 }  // namespace fusionllm::inline v0

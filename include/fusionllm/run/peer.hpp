@@ -48,7 +48,7 @@ class peer_process final : public peer_host {
  public:
   explicit peer_process(const command_call& call)
       : call_(call), real_(call.model.device(call.config.device).real), ended_(errc::ok, "") {
-    if (!call.options.answer && (!call.config.data.empty() || call.program.make_data)) data_ = open_data(call);
+    if (!call.options.answer) data_ = open_data_if_named(call);
   }
 
   u64 data_digest() const { return data_ ? data_->digest() : 0; }
