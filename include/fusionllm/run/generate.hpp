@@ -30,8 +30,24 @@ inline forward_output logits_output(const graph_view& g, i64 longest) {
   return {at, decodable(g, at) ? inference_kind::decoding : inference_kind::whole, {1, longest}, 1};
 }
 
+/// Errors: numeric: logits that no token can be drawn by. An infinity below zero is a token that never comes.
+inline void check_logits(std::span<const double> logits, std::size_t tokens) {
+  const char* wrong = nullptr;
+  bool any = false;
+  std::size_t i = 0;
+  for (; i < logits.size() && !wrong; ++i) {
+    if (std::isnan(logits[i])) wrong = "no number";
+    else if (logits[i] == INFINITY) wrong = "infinite";
+    any |= logits[i] > -INFINITY;
+  }
+  if (any && !wrong) return;
+  const std::string what = wrong ? "the logit of token " + std::to_string(i - 1) + " is " + wrong : "the logits of all tokens are -infinity";
+  fail(errc::numeric, what, " after ", tokens, " tokens of text: weights of this checkpoint are damaged or grew without bounds; use an "
+       "older one with --checkpoint, or train again with a lower --learning-rate");
+}
+
 /// Feeds the model the last tokens and gives the logits after them. A model that can be decoded sees each token once, as
-/// long as all fit its `time`.
+/// long as all fit its `time`. Errors: numeric, for logits as of `check_logits`.
 class next_token_logits {
  public:
   next_token_logits(model_outputs& m, const forward_output& what)
@@ -49,6 +65,7 @@ class next_token_logits {
     const i64 at = r.count() - vocabulary();
     logits_.resize(std::size_t(vocabulary()));
     for (i64 i = 0; i < vocabulary(); ++i) logits_[std::size_t(i)] = real_element(r.data, r.type, at + i);
+    check_logits(logits_, tokens.size());
     return logits_;
   }
 
@@ -94,7 +111,8 @@ inline int generate_command(const command_call& call) {
     show(written.add(words.add(token)));
     return !written.ended();
   });
-  show(written.add(words.finish()) + written.finish());
+  show(written.add(words.finish()));
+  show(written.finish());
   if (call.options.json) {
     json_text j;
     j.begin_object().field("prompt", std::string_view(call.options.prompt)).field("text", std::string_view(text)).end_object();

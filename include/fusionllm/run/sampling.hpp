@@ -21,7 +21,8 @@ struct draw_settings {
   double top_p = 1;        ///< draw among the fewest likeliest tokens that hold this probability (Holtzman et al., arXiv 1904.09751)
 };
 
-/// Draws a token from softmax(logits / temperature), cut to top_k and then to top_p. `chance` in [0, 1) decides.
+/// Draws a token from softmax(logits / temperature), cut to top_k and then to top_p. `chance` in [0, 1) decides. No logit is
+/// NaN or +infinity, and one at least is finite.
 inline i64 draw_token(std::span<const double> logits, const draw_settings& s, double chance) {
   const auto likelier = [&](i64 a, i64 b) {
     const double x = logits[std::size_t(a)], y = logits[std::size_t(b)];

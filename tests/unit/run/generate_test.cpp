@@ -1,11 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fusionllm/run/generate.hpp>
 
+#include <fusionllm/device/reference.hpp>
+#include <fusionllm/trainer/trainer.hpp>
+
 #include "catch.hpp"
 #include "unit/error_of.hpp"
 
 namespace fl = fusionllm;
 using fusionllm_test::error_of;
+
+namespace {
+struct next {  // the logits after token t are row t of the table
+  static constexpr auto define(auto& g) {
+    auto tokens = fl::input<fl::i32, fl::batch, fl::time>(g, "tokens");
+    auto targets = fl::input<fl::i32, fl::batch, fl::time>(g, "targets");
+    return fl::cross_entropy(fl::output("logits", fl::embedding(tokens, fl::parameter<4, 4>(g, "table"))), targets);
+  }
+};
+}  // namespace
+
+TEST_CASE("logits that nothing can be drawn by are an error with their token, and those of tokens that never come are none") {
+  fl::trainer<next, fl::reference<double>> t({.batch = 1, .time = 8});
+  double* table = t.parameter("table").as<double>();
+  const auto after = [&](std::initializer_list<double> row, std::vector<std::int32_t> tokens) {
+    std::copy(row.begin(), row.end(), table + 4);
+    return fl::detail::next_token_logits(t, {fl::output_node(t.graph(), "logits"), fl::inference_kind::whole, {1, 8}, 1}).after(tokens);
+  };
+  constexpr double never = -INFINITY;
+  CHECK(after({0, never, 3, never}, {0, 1}) == std::vector<double>{0, never, 3, never});
+  CHECK(error_of([&] { after({0, 1, NAN, 3}, {0, 2, 1}); }).says(fl::errc::numeric, "token 2 is no number", "after 3 tokens", "--checkpoint"));
+  CHECK(error_of([&] { after({0, 1, 2, INFINITY}, {1}); }).says(fl::errc::numeric, "token 3 is infinite"));
+  CHECK(error_of([&] { after({never, never, never, never}, {1}); }).says(fl::errc::numeric, "all tokens"));
+}
 
 TEST_CASE("prompts as bytes and as numbers") {
   using fl::detail::tokens_of;
