@@ -26,6 +26,9 @@ expect 3 "micro_batches is 8" train --batch 4 --micro-batches 8
 expect 3 "data is empty" train
 expect 3 "no device is called" train $small --device abacus --steps 1
 expect 3 "compressor" local $small --peers 2 --compressor magic --steps 1
+for command in local broker; do
+  expect 3 "--validation-interval" $command $small --peers 2 --steps 1 --validation-interval 5
+done
 # 4, 5: topologies and plans
 expect 4 "cannot read" plan --topology absent.json
 echo '{"sites": [{"name": "a", "devices": 2, "tflop": 1}]}' >topology.json

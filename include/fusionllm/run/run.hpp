@@ -10,7 +10,6 @@
 #include <exception>
 #include <new>
 
-#include "config_file.hpp"
 #include "evaluate.hpp"
 #include "export.hpp"
 #include "generate.hpp"
@@ -19,6 +18,7 @@
 #include "local.hpp"
 #include "plan.hpp"
 #include "predict.hpp"
+#include "resolve.hpp"
 #include "tokenize.hpp"
 #include "train.hpp"
 #include "usage.hpp"
@@ -55,21 +55,6 @@ inline void prepare_process() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-/// Defaults, then the run folder's file (of a trained model), then --config, then the environment, then flags.
-inline run_config resolve(const command_line& line, const run_config& defaults) {
-  run_config c = defaults;
-  run_config flags = defaults;
-  apply(line, flags);
-  if (line.command->trained) use_here(c);
-  if (line.command->trained && !flags.run.empty()) apply_run_folder(flags.run, c);
-  if (!line.options.config.empty()) apply_config_file(line.options.config, c);
-  if (const char* token = std::getenv("FUSIONLLM_TOKEN")) c.token = token;
-  apply(line, c);
-  check(c);
-  if (c.peers == 0) c.peers = c.topology.empty() ? 1 : expand(load_topology(c.topology)).size();
-  return c;
-}
-
 /// Errors: errc::config, naming the models there are.
 inline const model_binding& model_of(std::span<const named_model> models, std::string_view name) {
   std::string all;
@@ -89,7 +74,7 @@ inline int run_program(std::span<const named_model> models, std::span<const char
   const command_line line = parse_command_line(arguments.empty() ? arguments : arguments.subspan(1));
   std::string text;
   if (line.version) text = version_text();
-  else if (line.help) text = line.command ? help_text(name, *line.command, program.defaults) : help_text(name);
+  else if (line.help) text = line.command ? help_text(name, *line.command, usual_config(line, program.defaults)) : help_text(name);
   if (!text.empty()) return std::fputs(text.c_str(), stdout) < 0;
   const run_config config = resolve(line, program.defaults);
   return dispatch({model_of(models, config.model), config, line.options, program, path}, line.command->name);

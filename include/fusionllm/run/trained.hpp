@@ -10,9 +10,11 @@
 
 namespace fusionllm::inline v0 {
 
-/// Forgets where a model was trained: it is used in one process unless the command says otherwise.
+/// Forgets where a model was trained, and on how much it was judged meanwhile: it is used in one process, and judged on all
+/// that is held out, unless the command says otherwise.
 inline void use_here(run_config& c) {
   const run_config none;
+  c.validation_batches = 0;
   c.peers = none.peers, c.topology = none.topology, c.use = none.use, c.emulate = none.emulate;
   c.bind = none.bind, c.announce = none.announce, c.broker = none.broker, c.name = none.name, c.rank = none.rank;
   c.run_id = none.run_id, c.insecure_network = none.insecure_network;
