@@ -20,7 +20,7 @@ inline int export_command(const command_call& call) {
   if (call.options.output.empty()) fail(errc::usage, "nowhere to export to: name a file with --output, such as model.safetensors");
   const model_binding& model = call.model;
   const graph_view& g = model.graph;
-  const checkpoint_reader from(trained_checkpoint(call));
+  const checkpoint_reader from = trained_checkpoint(call);
   from.expect_model(model.fingerprint);
   const auto* first = g.params.empty() ? nullptr : from.find(g.params[0].path.view());
   const dtype real = first && first->type == dtype::f64 ? dtype::f64 : dtype::f32;

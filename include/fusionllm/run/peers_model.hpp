@@ -17,12 +17,12 @@ inline bool over_peers(const command_call& call) {
 class peers_model final : public model_outputs, private broker_host {
  public:
   /// For `outputs` of batches of at most `bound`. Returns when all peers are ready. Errors: what ends a run; checkpoint.
-  peers_model(const command_call& call, const checkpoint_reader& from, const sizes& bound, std::vector<forward_output> outputs)
-      : model_outputs(call.model.graph, call.model.device(call.config.device).real, bound), call_(prepared(call)), from_(from),
+  peers_model(const command_call& call, checkpoint_reader from, const sizes& bound, std::vector<forward_output> outputs)
+      : model_outputs(call.model.graph, call.model.device(call.config.device).real, bound), call_(prepared(call)), from_(std::move(from)),
         settings_(settings_of(call_, outputs)), net_(loop_, detail::transport_options_of(call_, "broker", 0)),
         broker_(call_.model, settings_, net_, *this) {
     check_time(graph(), bound.time);
-    from.expect_model(call.model.fingerprint);
+    from_.expect_model(call.model.fingerprint);
     for (std::size_t o = 0; o < outputs.size(); ++o) passes_.push_back({outputs[o].node, std::make_unique<pass>(*this, int(o), outputs[o])});
     const bool elsewhere = !call.options.listen.empty();
     const address at = broker_.start(parse_address(elsewhere ? call.options.listen : "127.0.0.1:0"));
@@ -131,7 +131,7 @@ class peers_model final : public model_outputs, private broker_host {
   void on_end(const error& why) override { ended_ = why; }
 
   command_call call_;
-  const checkpoint_reader& from_;
+  checkpoint_reader from_;
   cluster_settings settings_;
   stop_signal stop_;
   asio_reactor loop_;

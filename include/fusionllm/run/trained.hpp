@@ -35,16 +35,13 @@ inline void apply_run_folder(const std::string& folder, run_config& c) {
 
 /// The checkpoint that the command names, or the newest whole one of its run folder. Errors: errc::usage when neither is
 /// named; errc::checkpoint.
-inline std::string trained_checkpoint(const command_call& call) {
-  std::string path = call.options.checkpoint;
-  if (path.empty() && call.config.run.empty()) fail(errc::usage, "nothing to load: give --run FOLDER or --checkpoint FILE");
-  if (path.empty()) {
-    const auto found = run_folder(call.config.run).checkpoints().find_newest(call.model.fingerprint);
-    for (const auto& why : found.damaged) std::fprintf(call.notes, "warning: %s\n", why.c_str());
-    if (!found.newest) fail(errc::checkpoint, "run folder '", call.config.run, "' holds no whole checkpoint: train first");
-    path = found.newest->path();
-  }
-  return path;
+inline checkpoint_reader trained_checkpoint(const command_call& call) {
+  if (!call.options.checkpoint.empty()) return checkpoint_reader(call.options.checkpoint);
+  if (call.config.run.empty()) fail(errc::usage, "nothing to load: give --run FOLDER or --checkpoint FILE");
+  auto found = run_folder(call.config.run).checkpoints().find_newest(call.model.fingerprint);
+  for (const auto& why : found.damaged) std::fprintf(call.notes, "warning: %s\n", why.c_str());
+  if (!found.newest) fail(errc::checkpoint, "run folder '", call.config.run, "' holds no whole checkpoint: train first");
+  return std::move(*found.newest);  // what was verified, whatever becomes of the folder meanwhile
 }
 
 struct trained {
@@ -56,9 +53,9 @@ struct trained {
 /// Loads what `outputs` need, for batches of at most `bound`, here or over peers. Errors: errc::usage, errc::checkpoint,
 /// errc::model; what ends a run.
 inline trained open_trained(const command_call& call, const sizes& bound, std::vector<forward_output> outputs) {
-  const checkpoint_reader from(trained_checkpoint(call));
+  checkpoint_reader from = trained_checkpoint(call);
   trained t{from.path(), from.info().step, nullptr};
-  if (over_peers(call)) t.model = std::make_unique<peers_model>(call, from, bound, std::move(outputs));
+  if (over_peers(call)) t.model = std::make_unique<peers_model>(call, std::move(from), bound, std::move(outputs));
   else t.model = std::make_unique<weights_model>(call.model, call.config.device, int(call.config.threads), from, bound, outputs);
   return t;
 }
