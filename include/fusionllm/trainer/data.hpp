@@ -26,11 +26,18 @@ class data_source {
   virtual i64 validation_batches() const { return 0; }
   /// Those of its rows that count, 1 or more: the last batch may repeat samples in the others.
   virtual i64 validation_rows(i64 index) const { return (void)index, batch(); }
+  /// The number of such a row's sample among all that are held out.
+  virtual i64 validation_sample(i64 index, i64 row) const { return index * batch() + row; }
   /// As `fill`, from the held-out part; index < validation_batches().
   virtual void fill_validation(i64 index, i64 row_begin, i64 row_end, std::span<const output_span> inputs) const {
     (void)row_begin, (void)row_end, (void)inputs;
     fail(errc::data, "validation batch ", index, " of data that holds none");
   }
+
+  /// What people call a class of its labels; empty: no name is known.
+  virtual std::string class_name(i64 label) const { return (void)label, std::string(); }
+  /// The file that a held-out sample is; empty: it has none of its own.
+  virtual std::string validation_file(i64 sample) const { return (void)sample, std::string(); }
 
   /// Of the content; peers of one run must agree on it.
   virtual u64 digest() const = 0;

@@ -70,14 +70,24 @@ class image_data final : public data_source {
   /// The last batch holds what is left; its other rows begin again.
   i64 validation_batches() const override { return (test_count() + options_.rows - 1) / options_.rows; }
   i64 validation_rows(i64 index) const override { return (std::min)(options_.rows, test_count() - index * options_.rows); }
+  /// Of pictures that lie class by class in an order that mixes them: the first batches alone may be all that is scored.
+  i64 validation_sample(i64 index, i64 row) const override {
+    const i64 at = (index * options_.rows + row) % test_count();
+    return splits_.test->by_class() ? i64(permutation(0, 0, u64(test_count()))(u64(at))) : at;
+  }
   void fill_validation(i64 index, i64 begin, i64 end, std::span<const output_span> inputs) const override {
     const auto targets = check(begin, end, inputs);
     if (index < 0 || index >= validation_batches())
       fail(errc::data, "validation batch ", index, " of data '", splits_.path, "', which has ", validation_batches());
     picture read, scaled;
     for (i64 row = begin; row < end; ++row)
-      write(*splits_.test, (index * options_.rows + row) % test_count(), {}, row - begin, targets, read, scaled);
+      write(*splits_.test, validation_sample(index, row), {}, row - begin, targets, read, scaled);
   }
+
+  std::string class_name(i64 label) const override {
+    return label >= 0 && label < classes() ? splits_.train->class_name(label) : std::string();
+  }
+  std::string validation_file(i64 sample) const override { return splits_.test->file_of(sample); }
 
   /// Of the content and of all options but the seed.
   u64 digest() const override {

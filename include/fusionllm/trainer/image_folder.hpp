@@ -47,6 +47,16 @@ inline std::vector<std::string> names_in_folder(const std::string& path) {
   return names;
 }
 
+/// Those of them that are folders.
+inline std::vector<std::string> folders_in_folder(const std::string& path) {
+  auto names = names_in_folder(path);
+  std::erase_if(names, [&](const std::string& name) {
+    struct stat info{};
+    return ::stat((path + '/' + name).c_str(), &info) != 0 || !S_ISDIR(info.st_mode);
+  });
+  return names;
+}
+
 class folder_images final : public image_set {
  public:
   /// Which pictures of every class a set takes: all; or, of a folder without a part to test on, all but every tenth; or those.
@@ -54,11 +64,7 @@ class folder_images final : public image_set {
 
   /// Errors: errc::data: no subfolders, one without pictures, a picture that is no regular file or too large a file.
   explicit folder_images(std::string path, part which = part::all) : path_(std::move(path)) {
-    for (const auto& name : names_in_folder(path_)) {
-      struct stat info{};
-      if (::stat((path_ + '/' + name).c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
-      add_class(name, which);
-    }
+    for (const auto& name : folders_in_folder(path_)) add_class(name, which);
     if (classes_.empty())
       fail(errc::data, "folder '", path_, "' has no subfolders, expected one for each class with its pictures, or the "
          "files of MNIST (train-images-idx3-ubyte[.gz], ...) or CIFAR (data_batch_1.bin, ...)");
@@ -66,16 +72,18 @@ class folder_images final : public image_set {
 
   i64 count() const override { return i64(files_.size()); }
   i64 classes() const override { return i64(classes_.size()); }
-  const std::string& class_name(i64 c) const { return classes_[std::size_t(c)]; }
+  std::string class_name(i64 c) const override { return classes_[std::size_t(c)]; }
   i64 label(i64 i) const override { return files_[std::size_t(i)].label; }
   picture_view read(i64 i, picture& room) const override {
     read_picture(path_of(i), room);
     return room;
   }
   bool one_size() const override { return false; }
+  bool by_class() const override { return true; }
   /// Of names and sizes: pictures are not opened before they are needed.
   u64 digest() const override { return digest_; }
   std::string name_of(i64 i) const override { return "picture '" + path_of(i) + "'"; }
+  std::string file_of(i64 i) const override { return path_of(i); }
 
  private:
   struct file {

@@ -41,10 +41,16 @@ class image_set {
   virtual picture_view read(i64 i, picture& room) const = 0;
   /// Whether all pictures are of one size, which is kept: a larger input is filled up around them. Others are scaled.
   virtual bool one_size() const = 0;
+  /// Whether the pictures of a class lie together, so that the first ones are no sample of all.
+  virtual bool by_class() const { return false; }
   /// Of the content, as far as it can be told without reading files that may be larger than memory.
   virtual u64 digest() const = 0;
   /// Of one picture, for an error: "picture 7 of 'path'".
   virtual std::string name_of(i64 i) const = 0;
+  /// What people call class c; empty: no name is known.
+  virtual std::string class_name(i64 c) const { return (void)c, std::string(); }
+  /// The path of a picture that is a file of its own; empty: it is not.
+  virtual std::string file_of(i64 i) const { return (void)i, std::string(); }
 };
 
 /// What a folder of data holds.

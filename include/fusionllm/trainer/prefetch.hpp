@@ -157,6 +157,7 @@ class prefetched_data final : public data_source {
   i64 batch() const override { return source().batch(); }
   i64 validation_batches() const override { return source().validation_batches(); }
   i64 validation_rows(i64 index) const override { return source().validation_rows(index); }
+  i64 validation_sample(i64 index, i64 row) const override { return source().validation_sample(index, row); }
   void fill_validation(i64 index, i64 begin, i64 end, std::span<const output_span> inputs) const override {
     source().fill_validation(index, begin, end, inputs);
   }

@@ -150,6 +150,7 @@ TEST_CASE("held-out pictures come in order, unchanged, the last batch with what 
   fl::picture room;
   for (i64 b = 0; b < 3; ++b) {
     CHECK(d.validation_rows(b) == rows[b]);
+    CHECK(d.validation_sample(b, 1) == 4 * b + 1);
     const auto all = fill<double>(d, u64(b), 0, 4, 1, 4, 4, true);
     for (i64 r = 0; r < 4; ++r) {
       const i64 sample = (4 * b + r) % 10;
@@ -161,6 +162,39 @@ TEST_CASE("held-out pictures come in order, unchanged, the last batch with what 
   const auto none = make(std::make_unique<made_images>(5, 1, 4, 4), {.rows = 4});
   CHECK(none.validation_batches() == 0);
   CHECK(error_of([&] { fill(none, 0, 0, 4, 1, 4, 4, true); }).says(fl::errc::data, "which has 0"));
+}
+
+TEST_CASE("of held-out pictures that lie class by class the first batches hold all classes, and every picture comes once") {
+  class sorted final : public fl::image_set {  // 10 classes of 40
+   public:
+    i64 count() const override { return 400; }
+    i64 classes() const override { return 10; }
+    i64 label(i64 i) const override { return i / 40; }
+    fl::picture_view read(i64 i, fl::picture& room) const override {
+      room = {1, 1, 2, {fl::u8(i / 256), fl::u8(i % 256)}};
+      return room;
+    }
+    bool one_size() const override { return true; }
+    bool by_class() const override { return true; }
+    fl::u64 digest() const override { return 1; }
+    std::string name_of(i64) const override { return "sorted"; }
+  };
+  const auto d = make(std::make_unique<made_images>(5, 1, 1, 2), {.rows = 16, .statistics = {{0}, {1}}}, std::make_unique<sorted>());
+  REQUIRE(d.validation_batches() == 25);
+  std::vector<int> first(10);
+  std::set<i64> seen;
+  for (i64 b = 0; b < 25; ++b) {
+    const auto all = fill<double>(d, u64(b), 0, 16, 1, 1, 2, true);
+    for (i64 r = 0; r < 16; ++r) {
+      const i64 sample = d.validation_sample(b, r);
+      seen.insert(sample);
+      REQUIRE(all.labels[std::size_t(r)] == sample / 40);
+      REQUIRE(std::lround(255 * (256 * all.images[std::size_t(2 * r)] + all.images[std::size_t(2 * r + 1)])) == sample);
+      first[std::size_t(sample / 40)] += b < 8;
+    }
+  }
+  CHECK(seen.size() == 400);
+  for (int n : first) CHECK((n >= 4 && n <= 24));  // of 128
 }
 
 TEST_CASE("mean and deviation are measured on the training set") {

@@ -215,6 +215,7 @@ TEST_CASE("a folder: classes and pictures sorted by name, others left out") {
   REQUIRE(set.count() == 5);
   REQUIRE(set.classes() == 3);
   CHECK((set.class_name(0) == "Zebra" && set.class_name(1) == "cat" && set.class_name(2) == "dog"));
+  CHECK(set.by_class());
   const int labels[] = {0, 1, 1, 2, 2}, first[] = {9, 7, 0x30, 10, 2};
   fl::picture room;
   for (int i = 0; i < 5; ++i) {

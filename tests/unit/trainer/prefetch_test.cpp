@@ -59,6 +59,7 @@ class numbers final : public fl::data_source {
   }
   i64 validation_batches() const override { return 3; }
   i64 validation_rows(i64 index) const override { return 8 - index; }
+  i64 validation_sample(i64 index, i64 row) const override { return 100 * index - row; }
   void fill_validation(i64 index, i64 begin, i64 end, std::span<const fl::output_span> inputs) const override {
     fill(u64(1000 + index), begin, end, inputs);
   }
@@ -241,6 +242,7 @@ TEST_CASE("everything else is the source's") {
   CHECK(d->batch() == 8);
   CHECK(d->validation_batches() == 3);
   CHECK(d->validation_rows(2) == 6);
+  CHECK(d->validation_sample(2, 3) == 197);
   CHECK(d->digest() == 99);
   CHECK(d->describe() == "numbers");
   std::vector<float> x(24), y(24);
