@@ -47,8 +47,8 @@ inline image_splits open_cifar(const std::string& folder, cifar_kind kind) {
           open({"test_batch.bin"})};
 }
 
-/// Of train/ and test/ (or val/), whose classes must be the same; or of class subfolders, of which every tenth picture is
-/// held out.
+/// Of train/ and test/ (or val/), whose classes must be the same; or of class subfolders, also those of train/ alone, of
+/// which every tenth picture is held out.
 inline image_splits open_image_folder(const std::string& folder) {
   using part = folder_images::part;
   const std::string train = folder + "/train";
@@ -60,8 +60,10 @@ inline image_splits open_image_folder(const std::string& folder) {
         fail(errc::data, "folders '", train, "' and '", folder, name, "' have other classes: both need the same subfolders");
     return {folder, std::move(to_train), std::move(to_test)};
   }
-  auto to_test = std::make_unique<folder_images>(folder, part::tenths);
-  image_splits s{folder, std::make_unique<folder_images>(folder, part::but_tenths), nullptr};
+  // A class may be called "train" too: it holds pictures, not folders.
+  const std::string& whole = exists(train + "/.") && !folders_in_folder(train).empty() ? train : folder;
+  auto to_test = std::make_unique<folder_images>(whole, part::tenths);
+  image_splits s{whole, std::make_unique<folder_images>(whole, part::but_tenths), nullptr};
   if (to_test->count() > 0) s.test = std::move(to_test);
   return s;
 }

@@ -89,6 +89,22 @@ TEST_CASE("folders of pictures, with and without a part to test on") {
   CHECK(s.test->label(1) == 1);
 }
 
+TEST_CASE("a folder train/ alone is split like any other, one with pictures is a class") {
+  temporary_folder folder;
+  make_folders(folder, {"alone/train/a", "alone/train/b", "vehicles/car", "vehicles/train"});
+  for (int i = 0; i < 12; ++i)
+    for (const char* name : {"alone/train/a/", "alone/train/b/", "vehicles/car/", "vehicles/train/"})
+      folder.write(name + std::to_string(100 + i) + ".png", grey(i));
+  for (const char* name : {"alone", "vehicles"}) {
+    const auto s = fl::open_images(folder / name);
+    CHECK(s.train->classes() == 2);
+    CHECK(s.train->count() == 22);
+    REQUIRE(s.test);
+    CHECK(s.test->count() == 2);
+  }
+  CHECK(fl::open_images(folder / "alone").path == folder / "alone/train");
+}
+
 TEST_CASE("paths that hold no pictures say what was expected") {
   temporary_folder folder;
   CHECK(error_of([&] { fl::open_images(""); }).says(fl::errc::data, "data is empty", "--data"));
