@@ -112,7 +112,13 @@ resnet=$FUSIONLLM_BUILD/examples/resnet
 if [ -x "$resnet" ] && command -v python3 >/dev/null; then
   mkdir pictures
   python3 - <<'P' || failed "no pictures were made"
-import random, struct
+import os, random, struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0ab\0cd")) + chunk(b"IEND", b"")
+for folder in "train/cat", "train/dog", "test/cat", "test/dog":
+    os.makedirs("animals/" + folder)
+    open(f"animals/{folder}/one.png", "wb").write(png)
 random.seed(1)
 for name, n in ("train", 16), ("t10k", 11):
     with open(f"pictures/{name}-images-idx3-ubyte", "wb") as f:
@@ -121,13 +127,19 @@ for name, n in ("train", 16), ("t10k", 11):
         f.write(struct.pack(">II", 2049, n) + bytes(random.randrange(10) for _ in range(n)))
 P
   program=$gpt gpt=$resnet
-  expect 0 "" train --data pictures --run classes --steps 1 --batch 4 --micro-batches 2 --validation-batches 0 --threads 1 --quiet
+  expect 0 "" train --data pictures --run classes --steps 1 --batch 4 --micro-batches 2 --validation-batches 1 --threads 1 --quiet
   use="--run classes --scheduler equal_number --connect-timeout 120 --data pictures --threads 1"
   alone loss evaluate $use --json
   alone said predict $use
   [ "$(wc -l <said)" = 11 ] || failed "predict: $(wc -l <said) lines for 11 pictures"
+  [ "$(grep -c '"label":[0-9],"class":[0-9],' said)" = 11 ] || failed "predict: lines without a label: $(cat said)"
+  grep -qF '"rows": 11' loss || failed "evaluate did not see all 11 pictures: $(cat loss)"
+  expect 0 '"file":"animals/test/dog/one.png","label":1,"label_name":"dog","class":' predict --run classes --data animals --threads 1
   alike loss evaluate $use --json --peers 2
   alike said predict $use --peers 3
+  # Who reads no data need not have any.
+  expect 10 "did not join" broker --broker 127.0.0.1:0 --peers 2 --connect-timeout 0.5
+  expect 10 "broker" peer --rank 1 --peers 2 --broker 127.0.0.1:1 --connect-timeout 0.5
   gpt=$program
   use="--run run --scheduler equal_number --connect-timeout 120"
 fi

@@ -28,18 +28,33 @@ struct texts {
 };
 using trainer = fl::trainer<classes, fl::reference<double>>;
 
-std::string lines_of(trainer& t, const char* output, fl::i64 rows) {
+struct nothing : fl::data_source {
+  fl::i64 batch() const override { return 2; }
+  void fill(fl::u64, fl::i64, fl::i64, std::span<const fl::output_span>) const override {}
+  fl::u64 digest() const override { return 1; }
+  std::string describe() const override { return "nothing"; }
+};
+struct animals final : nothing {
+  std::string class_name(fl::i64 label) const override { return label == 1 ? "cat" : label == 2 ? "dog" : ""; }
+  std::string validation_file(fl::i64 sample) const override { return sample == 7 ? "" : "a/" + std::to_string(sample) + ".png"; }
+};
+
+// Of two batches whose samples are counted from `first` on.
+std::string lines_of(trainer& t, const char* output, fl::i64 rows, const fl::data_source& data = nothing(), std::vector<std::int32_t> labels = {},
+                     fl::i64 first = 0) {
   std::vector<double> x(std::size_t(rows * 3));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = double(i);
+  std::vector<fl::input_span> inputs{{"x", std::span(x), {rows, 3}}};
+  if (!labels.empty()) inputs.emplace_back("labels", std::span(labels), std::initializer_list<fl::i64>{rows});
   struct memory {
     char* text = nullptr;
     std::size_t size = 0;
     std::FILE* out = open_memstream(&text, &size);
     ~memory() { std::fclose(out), std::free(text); }
   } m;
-  fl::detail::prediction_lines lines(t, output, m.out);
-  lines.add({{"x", std::span(x), {rows, 3}}}, {rows, 1});
-  lines.add({{"x", std::span(x), {rows, 3}}}, {rows, 1});
+  fl::detail::prediction_lines lines(t, data, output, m.out);
+  for (int batch = 0; batch < 2; ++batch)
+    lines.add(fl::batch_view(std::span<const fl::input_span>(inputs)), {rows, 1}, [&](fl::i64 row) { return first + batch * rows + row; });
   std::fflush(m.out);
   return std::string(m.text, m.size);
 }
@@ -57,5 +72,18 @@ TEST_CASE("a line a sample: classes with their probability, or values") {
   CHECK(lines_of(t, "hidden", 1) == "{\"row\":0,\"values\":[3,4]}\n{\"row\":1,\"values\":[3,4]}\n");
   CHECK(error_of([&] { lines_of(t, "other", 1); }).says(fl::errc::model, "no output 'other'"));
   fl::trainer<texts, fl::reference<double>> text({.batch = 1, .time = 4});
-  CHECK(error_of([&] { fl::detail::prediction_lines(text, "logits", stdout); }).says(fl::errc::model, "(batch, time, 5)", "use generate"));
+  CHECK(error_of([&] { fl::detail::prediction_lines(text, nothing(), "logits", stdout); }).says(fl::errc::model, "(batch, time, 5)", "use generate"));
+}
+
+TEST_CASE("a line says which file it is of and what its label is, with the names that the data has") {
+  trainer t({.batch = 4});
+  auto bias = t.parameter("two.bias");
+  for (int i = 0; i < 4; ++i) bias.as<double>()[i] = i == 2 ? 200 : 0;
+  CHECK(lines_of(t, "logits", 1, animals(), {1}, 6)
+        == "{\"row\":6,\"file\":\"a/6.png\",\"label\":1,\"label_name\":\"cat\",\"class\":2,\"class_name\":\"dog\",\"probability\":1}\n"
+           "{\"row\":7,\"label\":1,\"label_name\":\"cat\",\"class\":2,\"class_name\":\"dog\",\"probability\":1}\n");
+  CHECK(lines_of(t, "logits", 1, nothing(), {3}).find("{\"row\":0,\"label\":3,\"class\":2,\"probability\":1}\n") == 0);
+  CHECK(lines_of(t, "hidden", 1, animals(), {0}).find("{\"row\":0,\"file\":\"a/0.png\",\"label\":0,\"values\":[") == 0);
+  bias.as<double>()[1] = NAN;
+  CHECK(lines_of(t, "logits", 1).find("{\"row\":0,\"class\":null,\"probability\":null}\n") == 0);
 }
