@@ -7,6 +7,7 @@
 #include "../schedule/plan_json.hpp"
 #include "../simulate/report.hpp"
 #include "../trainer/held_out.hpp"
+#include "../trainer/weights_model.hpp"
 #include "background_save.hpp"
 #include "peer.hpp"
 #include "sinks.hpp"
@@ -177,23 +178,24 @@ class broker_process final : public broker_host {
   background_save saving_;  // last, so that it ends first
 };
 
-/// Held-out loss of a state, computed in this process. The state's memory is released for it.
+/// Held-out loss of a state, computed in this process, which holds its weights once: the state's memory is released.
 inline void evaluate_state(const command_call& call, const data_source& data, run_state& state, event_sinks& events) {
   const run_config& c = call.config;
   if (c.validation_batches == 0 || data.validation_batches() == 0 || state.parts.empty()) return;
   const auto begin = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < state.parts.size(); ++i)
     if (i % 3 != 0) state.parts[i] = {};
-  basic_trainer t(call.model, trainer_options_of(c));
-  const auto params = call.model.graph.params;
-  for (std::size_t i = 0; i < params.size(); ++i) {
-    const tensor_ref to = t.parameter(params[i].path.view());
-    const auto from = std::exchange(state.parts[3 * i], {});
-    if (u64(to.count()) * size_of(to.type) == from.size()) std::memcpy(to.data, from.data(), from.size());
-  }
-  data_buffers buffers(call.model.graph, t.real_type(), {c.batch, c.time});
-  const held_out_loss r = evaluate_held_out(t, data, buffers, c.validation_batches);
-  events.on_validation({state.step, r.loss, u64(tokens_in(t.graph(), {r.rows, c.time})), seconds_since(begin)});
+  const graph_view& g = call.model.graph;
+  const forward_output loss = whole_output(c, g.loss);
+  weights_model m(call.model, c.device, int(c.threads), {c.batch, c.time}, {&loss, 1}, [&](int p, dtype, std::span<std::byte> to) {
+    const auto from = std::exchange(state.parts[3 * std::size_t(p)], {});
+    if (to.size() != from.size())
+      fail(errc::internal, "'", g.params[std::size_t(p)].path.view(), "' has ", from.size(), " bytes, this device's type takes ", to.size());
+    std::memcpy(to.data(), from.data(), from.size());
+  });
+  data_buffers buffers(g, m.real_type(), {c.batch, c.time});
+  const held_out_loss r = evaluate_held_out(m, data, buffers, c.validation_batches);
+  events.on_validation({state.step, r.loss, u64(tokens_in(g, {r.rows, c.time})), seconds_since(begin)});
 }
 
 /// A broker from its first word to its last. `watch(broker, listening)` is called every 100 ms at least.

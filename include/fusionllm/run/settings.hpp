@@ -48,6 +48,11 @@ inline optimizer_settings optimizer_of(const run_config& c) {
   return o;
 }
 
+/// An output of whole batches, cut as training cuts them.
+inline forward_output whole_output(const run_config& c, int node) {
+  return {node, inference_kind::whole, {(c.batch + c.micro_batches - 1) / c.micro_batches, c.time}, 1};
+}
+
 /// Of a trainer in this process.
 inline trainer_options trainer_options_of(const run_config& c) {
   trainer_options o;

@@ -60,9 +60,4 @@ inline trained open_trained(const command_call& call, const sizes& bound, std::v
   return t;
 }
 
-/// An output of whole batches, cut as training cuts them.
-inline forward_output whole_output(const run_config& c, int node) {
-  return {node, inference_kind::whole, {(c.batch + c.micro_batches - 1) / c.micro_batches, c.time}, 1};
-}
-
 }  // namespace fusionllm::inline v0
