@@ -80,6 +80,7 @@ gone() {
   done
 }
 strike() {  # strike SIGNAL WHOM STATUS TEXT
+  rm -f out  # what the one before has written
   "$gpt" generate $use --length 1000000 --prompt line --peers 3 --silence-timeout 10 >out 2>err &
   asks=$!
   tries=0
@@ -89,7 +90,7 @@ strike() {  # strike SIGNAL WHOM STATUS TEXT
     sleep 0.1
   done
   children=$(pgrep -P $asks)
-  [ "$(echo "$children" | wc -l)" = 3 ] || failed "$1 of $2: its processes are '$children'"
+  [ "$(echo "$children" | wc -l)" = 3 ] || { failed "$1 of $2: its processes are '$children'"; kill -KILL $asks $children; return; }
   set -- "$1" "$2" "$3" "$4" $children
   case $2 in
     asker) kill "-$1" $asks ;;
