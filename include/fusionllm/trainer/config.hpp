@@ -182,7 +182,7 @@ constexpr auto make_config_fields() {
       data.text("token_format", &c::token_format, "of the data file", "bytes|uint16|uint32"),
       data_here.text("tokenizer", &c::tokenizer, "folder or file of the vocabulary that the tokens are of"),
       data.integer("stride", &c::stride, 1, many, "tokens between the starts of samples"),
-      data_now.integer("validation_interval", &c::validation_interval, 0, many, "steps between held-out losses; 0: at the end"),
+      data_now.integer("validation_interval", &c::validation_interval, 0, many, "steps of train between held-out losses; 0: at the end"),
       data_now.integer("validation_batches", &c::validation_batches, 0, 1 << 20, "batches of held-out data; 0: none while training, all in evaluate and predict"),
       plan.text("schedule", &c::schedule, "order of micro-batches", "gpipe|1f1b"),
       plan.text("recompute", &c::recompute, "what backward computes again instead of keeping it", "none|block|selective"),
