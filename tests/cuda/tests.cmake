@@ -2,7 +2,7 @@
 # cuda_teams: the kernels' bodies on the host; needs no CUDA. cuda_seam: a .cu file and its host program are one
 # program, for all architectures. cuda_gpu: the same program's tests on a GPU. cuda_runs: what only tests/gpu.sh and
 # bench/gpu.sh run compiles and links, for one architecture; so does examples/cuda. What the machine lacks is reported as
-# skipped, by name.
+# skipped, by name. cuda_resources: no kernel spills registers or takes more than resources.txt says.
 set(cuda_dir ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB cuda_host_tests CONFIGURE_DEPENDS ${cuda_dir}/*_test.cpp)
 file(GLOB cuda_gpu_tests CONFIGURE_DEPENDS ${cuda_dir}/gpu_*test.cpp)
@@ -23,6 +23,18 @@ if(FUSIONLLM_HAVE_CUDA)
   fusionllm_set_test(cuda_seam)
   add_test(NAME cuda_gpu COMMAND cuda_seam [gpu])
   fusionllm_set_test(cuda_gpu RUN_SERIAL TRUE)
+
+  if(Python3_FOUND)
+    foreach(target IN ITEMS cuda_seam cuda_tables)
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+      set_target_properties(${target} PROPERTIES
+        CUDA_COMPILER_LAUNCHER "sh;${cuda_dir}/keep_report.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+      list(APPEND cuda_objects $<FILTER:$<TARGET_OBJECTS:${target}>,INCLUDE,[.]cu[.]o$>)
+    endforeach()
+    add_test(NAME cuda_resources COMMAND ${Python3_EXECUTABLE} ${cuda_dir}/resources.py ${cuda_dir}/resources.txt
+      $<JOIN:${cuda_objects},.report$<SEMICOLON>>.report COMMAND_EXPAND_LISTS)
+    fusionllm_set_test(cuda_resources ENVIRONMENT "NVCC=${fusionllm_nvcc}")
+  endif()
 
   set(gpu_dir ${PROJECT_SOURCE_DIR}/tests/gpu)
   fusionllm_add_trainer(cuda_runs SOURCES ${gpu_dir}/runs_test.cpp DEVICE ${gpu_dir}/device_case.cu)
