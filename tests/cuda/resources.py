@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds kernels to their budget: registers, stack and shared memory as stored, and no spills at all.
 
-    resources.py BUDGET REPORTS...            exit status 1, and a line for each kernel that takes more than BUDGET says
-    resources.py --write BUDGET REPORTS...    stores what is measured
+    resources.py BUDGET OBJECTS...            exit status 1, and a line for each kernel that takes more than BUDGET says
+    resources.py --write BUDGET OBJECTS...    stores what is measured
 
-A report is what `nvcc -Xptxas=-v` prints. The budget holds for the nvcc that its first line names; with another one only
+Beside an object lies OBJECT.report, what `nvcc -Xptxas=-v` printed (keep_report.sh). The budget holds for the nvcc that its first line names; with another one only
 spills are looked for. Of a kernel's instances and architectures the largest numbers count. CUB's kernels are CUB's affair.
 """
 import os
@@ -36,11 +36,11 @@ def short(name):
     return name[:end]
 
 
-def measured(reports):
+def measured(objects):
     """{kernel: [registers, stack, shared]}, and lines about spills."""
     entries = []
-    for path in reports:
-        with open(path, encoding="utf-8", errors="replace") as f:
+    for path in objects:
+        with open(path + ".report", encoding="utf-8", errors="replace") as f:
             for line in f:
                 if m := ENTRY.search(line):
                     entries.append({"name": m.group(1), "for": m.group(2), "stack": 0, "spills": 0, "registers": 0, "shared": 0})
@@ -66,12 +66,12 @@ def measured(reports):
 def main():
     arguments = sys.argv[1:]
     write = arguments[:1] == ["--write"]
-    budget, *reports = arguments[write:]
+    budget, *objects = arguments[write:]
     compiler = os.environ.get("NVCC", "nvcc")
     release = re.search(r"V[\d.]+", subprocess.run([compiler, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout)
-    kernels, wrong = measured(reports)
+    kernels, wrong = measured(objects)
     if not kernels:
-        sys.exit("no kernels in %s" % (reports or "no reports"))
+        sys.exit("no kernels in %s" % (objects or "no objects"))
     if write:
         with open(budget, "w", encoding="utf-8") as f:
             f.write("nvcc %s: registers, bytes of stack, bytes of shared memory\n" % release.group())

@@ -32,7 +32,7 @@ if(FUSIONLLM_HAVE_CUDA)
       list(APPEND cuda_objects $<FILTER:$<TARGET_OBJECTS:${target}>,INCLUDE,[.]cu[.]o$>)
     endforeach()
     add_test(NAME cuda_resources COMMAND ${Python3_EXECUTABLE} ${cuda_dir}/resources.py ${cuda_dir}/resources.txt
-      $<JOIN:${cuda_objects},.report$<SEMICOLON>>.report COMMAND_EXPAND_LISTS)
+      ${cuda_objects} COMMAND_EXPAND_LISTS)
     fusionllm_set_test(cuda_resources ENVIRONMENT "NVCC=${fusionllm_nvcc}")
   endif()
 
