@@ -5,8 +5,9 @@
     resources.py BUDGET OBJECTS...            exit status 1, and a line for each kernel that takes more than BUDGET says
     resources.py --write BUDGET OBJECTS...    stores what is measured
 
-Beside an object lies OBJECT.report, what `nvcc -Xptxas=-v` printed (keep_report.sh). The budget holds for the nvcc that its first line names; with another one only
-spills are looked for. Of a kernel's instances and architectures the largest numbers count. CUB's kernels are CUB's affair.
+Beside an object lies OBJECT.report, what `nvcc -Xptxas=-v` printed (keep_report.sh). The budget holds for the nvcc that
+its first line names; with another one only spills are looked for. Of a kernel's instances and architectures the largest
+numbers count. CUB's kernels are CUB's affair.
 """
 import os
 import re
