@@ -66,12 +66,12 @@ class run_folder {
     if (c.resume) expect(lasting_entries(c, data_digest));
     else refuse_unless_new(c);
   }
-  /// The opened folder is this run's from now on; one that it overwrites is removed, after what can fail. Not before all
-  /// that can be wrong with a configuration has been seen. Errors: errc::resource.
+  /// The opened folder is this run's from now on; one that it overwrites is removed, as soon as the folder can be written to.
+  /// Not before all that can be wrong with a configuration has been seen. Errors: errc::resource.
   void begin(const run_config& c, u64 data_digest) const {
     write("config.json", to_json(c));
+    if (!c.resume && c.overwrite) remove_run({});  // before lasting.json lets checkpoints pass for this run's
     write("lasting.json", to_json(lasting_entries(c, data_digest)));
-    if (!c.resume && c.overwrite) remove_run({});
   }
   /// As `open`, for a run that is to go on from a checkpoint made elsewhere.
   void open_for_import(const run_config& c) const {

@@ -22,9 +22,9 @@ held_out_loss evaluate_held_out(model_outputs& m, const data_source& data, data_
   for (i64 b = 0; b < (std::min)(most, data.validation_batches()); ++b) {
     const i64 rows = data.validation_rows(b);
     buffers.fill_validation(data, b, 0, rows);
-    const double counted = double(m.counted(buffers.batch(rows)));
-    sum += counted * m.evaluate(buffers.batch(rows));
-    terms += counted;
+    const auto loss = m.evaluate_terms(buffers.batch(rows));
+    sum += double(loss.terms) * loss.mean;
+    terms += double(loss.terms);
     r.rows += rows;
     also(buffers.batch(rows));
   }

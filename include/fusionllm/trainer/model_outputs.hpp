@@ -60,25 +60,24 @@ class model_outputs {
     });
   }
   /// Mean loss of a batch, in inference mode. Errors: as predict's.
-  double evaluate(const batch_view& in) {
+  double evaluate(const batch_view& in) { return evaluate_terms(in).mean; }
+  struct mean_loss {
+    double mean = 0;
+    u64 terms = 0;  ///< that it is the mean of: targets that the loss ignores do not count
+  };
+  /// The same, for means over several batches.
+  mean_loss evaluate_terms(const batch_view& in) {
     const bound_batch bound = fusionllm::bind(in, graph_, real_, bound_);
-    const u64 terms = counted(bound);
-    double sum = 0;
-    each_answer(bound, pass_of(graph_.loss), terms ? 1 / double(terms) : 0, [&](const tensor_ref& r, i64, i64) {
-      sum += detail::real_element(r.data, r.type, 0);
+    const node& loss = graph_.nodes[std::size_t(graph_.loss)];
+    const input_span* targets = bound.find(loss.in[1]);
+    mean_loss r{0, loss.op->counted(graph_.view(graph_.loss, bound.run), targets ? targets->data : nullptr)};
+    each_answer(bound, pass_of(graph_.loss), r.terms ? 1 / double(r.terms) : 0, [&](const tensor_ref& x, i64, i64) {
+      r.mean += detail::real_element(x.data, x.type, 0);
     });
-    return sum;
+    return r;
   }
-  /// Terms of a batch's loss that count in its mean: targets that the loss ignores do not. Errors: as predict's.
-  u64 counted(const batch_view& in) const { return counted(fusionllm::bind(in, graph_, real_, bound_)); }
 
  private:
-  u64 counted(const bound_batch& b) const {
-    const node& loss = graph_.nodes[std::size_t(graph_.loss)];
-    const input_span* targets = b.find(loss.in[1]);
-    return loss.op->counted(graph_.view(graph_.loss, b.run), targets ? targets->data : nullptr);
-  }
-
   // Calls f(answer, first row, rows) for parts of the batch that fit the pass, in order.
   template <class F>
   void each_answer(const bound_batch& b, forward_pass& pass, double loss_scale, F&& f) {
